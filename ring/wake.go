@@ -1,0 +1,67 @@
+//ringmq:hot
+
+package ring
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Wake makes the loop take another turn if it sleeps, and costs one load if it does not. Call it after
+// publishing to a mailbox that the loop reads. Any thread.
+//
+// The sleeper sets its word, then looks at its mailboxes, then blocks; we publish, then look at the
+// word. Both sides are sequentially consistent, so at least one sees the other. Whoever turns the word
+// off rings, so there is one bell per sleep however many peers there are.
+func (l *Loop) Wake() {
+	if l.sleeping.Load() != 0 && l.sleeping.CompareAndSwap(1, 0) {
+		l.stats.bells.Add(1)
+		l.backend.Bell()
+	}
+}
+
+// Post runs f on the loop, in one of its next turns. Any goroutine. It reports false, and f will not
+// run, when the loop has stopped. Not for the message path: it takes a lock.
+func (l *Loop) Post(f func()) bool {
+	l.postMu.Lock()
+	if l.closed {
+		l.postMu.Unlock()
+		return false
+	}
+	l.posts = append(l.posts, f)
+	l.posted.Store(true)
+	l.postMu.Unlock()
+	l.Wake()
+	return true
+}
+
+// runPosted runs what was posted so far; what the functions post comes next turn.
+func (l *Loop) runPosted() {
+	l.postMu.Lock()
+	posts := l.posts
+	l.posts = nil
+	l.posted.Store(false)
+	l.postMu.Unlock()
+	for _, f := range posts {
+		f()
+	}
+}
+
+// one is what ringing an eventfd adds.
+var one = [8]byte{1}
+
+// bell is an eventfd. It is watched edge-triggered and never read: every write is an event.
+type bell struct{ fd int }
+
+func newBell() (bell, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	return bell{fd: fd}, err
+}
+
+func (b bell) ring() {
+	// It cannot fail: the counter would have to reach 2^64.
+	unix.RawSyscall(unix.SYS_WRITE, uintptr(b.fd), uintptr(unsafe.Pointer(&one)), 8) //nolint:errcheck
+}
+
+func (b bell) close() { _ = unix.Close(b.fd) } // an eventfd has nothing to report at close
