@@ -1,0 +1,141 @@
+//ringmq:hot
+
+package engine
+
+import (
+	"ringmq/engine/core"
+	"ringmq/engine/queue"
+)
+
+// send gives a command to another shard, in order. c is copied.
+func (s *Shard) send(to int, c *Command) {
+	o := &s.out[to]
+	if len(o.pending) == 0 && o.box.Push(c) {
+		return
+	}
+	o.pending = append(o.pending, *c)
+}
+
+// flushPending moves what waited into mailboxes that have room again.
+func (s *Shard) flushPending() {
+	for i := range s.out {
+		o := &s.out[i]
+		if len(o.pending) == 0 {
+			continue
+		}
+		for o.taken < len(o.pending) && o.box.Push(&o.pending[o.taken]) {
+			o.pending[o.taken] = Command{}
+			o.taken++
+		}
+		if o.taken == len(o.pending) {
+			o.pending, o.taken = o.pending[:0], 0
+			if cap(o.pending) > 16*core.MailboxSlots {
+				o.pending = nil
+			}
+		}
+	}
+}
+
+// drain runs the commands of the other shards, a bounded number of each.
+func (s *Shard) drain() {
+	var c Command
+	for i, box := range s.in {
+		if box == nil {
+			continue
+		}
+		n := 0
+		for n < core.MailboxBatch && box.Pop(&c) {
+			n++
+			s.run(&c, i)
+		}
+		if n > 0 {
+			box.Done()
+			if n >= core.MailboxBatch/2 {
+				// The sender may have gone to sleep on a full mailbox.
+				s.env.wake(i)
+			}
+		}
+	}
+}
+
+// run executes a command of shard from.
+func (s *Shard) run(c *Command, from int) {
+	switch c.op {
+	case opPublish:
+		ok := c.q.Publish(c.m, s.now)
+		if c.origin != nil {
+			s.send(from, &Command{op: opConfirm, origin: c.origin, seq: c.seq, ok: ok})
+		}
+	case opConfirm:
+		c.origin.Settled(c.seq, c.ok)
+	case opDeliver:
+		s.deliverHere(c)
+	case opCredit:
+		c.sub.remote.credit(int(c.n))
+	case opAck:
+		consumer := c.sub.consumer()
+		for i := range uint64(c.n) {
+			c.q.Ack(c.seq+i, consumer)
+		}
+	case opRequeue:
+		c.q.Requeue(c.seq, c.sub.consumer(), c.ok)
+	case opDiscard:
+		c.q.Discard(c.seq, c.sub.consumer())
+	case opResume:
+		c.sub.Queue.Resume(&c.sub.Consumer)
+	case opCancelled:
+		c.sub.local.Cancelled()
+	case opCall:
+		c.fn(s)
+	}
+}
+
+// Publish gives one reference of m to a queue, wherever it lives. origin is
+// nil when nobody asks what became of it; otherwise it is told later if the
+// outcome is Pending, with token.
+func (s *Shard) Publish(q *queue.Queue, m *core.Message, origin Origin, token uint64) Outcome {
+	if q.Shard == s.Index {
+		if q.Publish(m, s.now) {
+			return Accepted
+		}
+		return Refused
+	}
+	s.Stats.Remote++
+	s.send(q.Shard, &Command{op: opPublish, q: q, m: m, origin: origin, seq: token})
+	if origin == nil {
+		return Accepted
+	}
+	return Pending
+}
+
+// Ack settles n entries from seq on. sub is the subscription that got them,
+// nil for basic.get.
+func (s *Shard) Ack(q *queue.Queue, seq uint64, n uint32, sub *Subscription) {
+	if q.Shard == s.Index {
+		consumer := sub.consumer()
+		for i := range uint64(n) {
+			q.Ack(seq+i, consumer)
+		}
+		return
+	}
+	s.send(q.Shard, &Command{op: opAck, q: q, seq: seq, sub: sub, n: n})
+}
+
+// Requeue returns an entry to its place. undelivered: it never reached the
+// client.
+func (s *Shard) Requeue(q *queue.Queue, seq uint64, sub *Subscription, undelivered bool) {
+	if q.Shard == s.Index {
+		q.Requeue(seq, sub.consumer(), undelivered)
+		return
+	}
+	s.send(q.Shard, &Command{op: opRequeue, q: q, seq: seq, sub: sub, ok: undelivered})
+}
+
+// Discard rejects an entry without requeueing it.
+func (s *Shard) Discard(q *queue.Queue, seq uint64, sub *Subscription) {
+	if q.Shard == s.Index {
+		q.Discard(seq, sub.consumer())
+		return
+	}
+	s.send(q.Shard, &Command{op: opDiscard, q: q, seq: seq, sub: sub})
+}

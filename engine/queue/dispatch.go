@@ -1,0 +1,174 @@
+//ringmq:hot
+
+package queue
+
+// Settle brings the queue to rest at time now: expire what is due, deliver
+// what consumers can take, drop what is above the limits. It delivers at most
+// budget messages and reports whether more could be done at once. It is called
+// at the end of each turn in which the queue changed, and before anything
+// observes the queue.
+func (q *Queue) Settle(now int64, budget int) (more bool) {
+	if len(q.deadlines) > 0 && q.deadlines[0].at <= now {
+		more = q.expire(now)
+	}
+	if q.ready > 0 && q.runnable() {
+		more = q.dispatch(budget) || more
+	}
+	if q.limited {
+		q.trim()
+	}
+	if len(q.zeros) > 0 {
+		q.expireZeros()
+	}
+	if q.order.live == 0 {
+		q.order.release(q.host.Arena())
+	}
+	return more
+}
+
+// runnable reports whether any consumer waits for messages.
+func (q *Queue) runnable() bool {
+	for _, l := range q.levels {
+		if l.front != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// nextConsumer finds the consumer whose turn it is: the highest priority with
+// credit (CSM-01), round robin among equals (BAS-17). Those that cannot take a
+// message are parked on the way. counted tells that a place in the channel's
+// window was taken.
+func (q *Queue) nextConsumer() (c *Consumer, counted bool) {
+	for _, l := range q.levels {
+		for l.front != nil {
+			c := l.front
+			if c.windowFull() || c.Sink.Full() {
+				c.park()
+				continue
+			}
+			if c.Window != nil && !c.NoAck && c.Window.Limited() {
+				if !c.Window.Take() {
+					c.park()
+					continue
+				}
+				counted = true
+			}
+			l.front = c.next
+			return c, counted
+		}
+	}
+	return nil, false
+}
+
+// dispatch delivers up to budget messages and reports whether it stopped only
+// because of the budget.
+func (q *Queue) dispatch(budget int) bool {
+	a := q.host.Arena()
+	for q.ready > 0 {
+		if budget == 0 {
+			return true
+		}
+		budget--
+		c, counted := q.nextConsumer()
+		if c == nil {
+			return false
+		}
+		seq, e := q.order.first()
+		q.order.taken(seq)
+		q.ready--
+		m := e.msg
+		q.readyBytes -= int64(m.BodyLen())
+		var f DeliverFlags
+		if e.deliveries > 0 {
+			f = Redelivered
+		}
+		if counted {
+			f |= Counted
+		}
+		q.Delivered++
+		if c.NoAck {
+			q.order.remove(a, seq)
+			c.Sink.Deliver(seq, m, f|Owned)
+			continue
+		}
+		e.state = stateUnacked
+		if e.deliveries < 1<<16-1 {
+			e.deliveries++
+		}
+		q.unacked++
+		c.unacked++
+		c.Sink.Deliver(seq, m, f)
+	}
+	return false
+}
+
+// Resume offers the queue to a parked consumer again: its connection drained,
+// or its channel's window moved.
+func (q *Queue) Resume(c *Consumer) {
+	if c.queue != q || c.waiting {
+		return
+	}
+	c.offer()
+	if q.ready > 0 {
+		q.host.MarkDirty(q)
+	}
+}
+
+// settled is the consumer's side of an ack, a requeue or a discard.
+func (q *Queue) settled(c *Consumer) {
+	if c == nil || c.unacked == 0 {
+		return
+	}
+	c.unacked--
+	if !c.waiting && c.queue == q && !c.windowFull() {
+		c.offer()
+	}
+	if q.ready > 0 {
+		q.host.MarkDirty(q)
+	}
+}
+
+// Ack settles an unacked entry for good. Entries that are no longer there (the
+// queue was purged of them or deleted) are ignored (QUE-11). c is the consumer
+// that held it, nil for basic.get.
+func (q *Queue) Ack(seq uint64, c *Consumer) {
+	e := q.order.at(seq)
+	if e == nil || e.state != stateUnacked {
+		return
+	}
+	m := e.msg
+	q.order.remove(q.host.Arena(), seq)
+	q.unacked--
+	q.Acked++
+	m.Release(q.host.Arena())
+	q.settled(c)
+	if q.order.live == 0 {
+		q.host.MarkDirty(q)
+	}
+}
+
+// Requeue puts an unacked entry back in its place (BAS-13). undelivered: it
+// never reached the consumer, so it does not count as handed out.
+func (q *Queue) Requeue(seq uint64, c *Consumer, undelivered bool) {
+	e := q.order.at(seq)
+	if e == nil || e.state != stateUnacked {
+		return
+	}
+	if undelivered && e.deliveries > 0 {
+		e.deliveries--
+	}
+	e.state = stateReady
+	q.unacked--
+	q.ready++
+	q.readyBytes += int64(e.msg.BodyLen())
+	q.order.giveBack(seq)
+	if e.deadline != 0 {
+		// It may be overdue; the index forgot it if it was due while held.
+		q.deadlines.push(deadline{e.deadline, seq})
+		q.host.Schedule(q, e.deadline)
+	}
+	q.host.MarkDirty(q)
+	q.settled(c)
+}

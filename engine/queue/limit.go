@@ -1,0 +1,80 @@
+package queue
+
+import "ringmq/engine/core"
+
+// overLimit reports whether ready messages exceed a limit.
+func (q *Queue) overLimit() bool {
+	s := &q.Settings
+	return (s.MaxLength >= 0 && int64(q.ready) > s.MaxLength) ||
+		(s.MaxBytes >= 0 && q.readyBytes > s.MaxBytes)
+}
+
+// atLimit reports whether a publish would find the queue full (LEN-03).
+func (q *Queue) atLimit() bool {
+	s := &q.Settings
+	return (s.MaxLength >= 0 && int64(q.ready) >= s.MaxLength) ||
+		(s.MaxBytes >= 0 && q.readyBytes >= s.MaxBytes)
+}
+
+// refuses decides whether a full queue turns a message away. Consumers get
+// their chance first: what they can take does not count.
+func (q *Queue) refuses(now int64) bool {
+	if q.Settings.Overflow == DropHead {
+		return false
+	}
+	if q.atLimit() {
+		q.Settle(now, core.DispatchBatch)
+	}
+	return q.atLimit()
+}
+
+// trim drops from the head until the limits hold (LEN-02).
+func (q *Queue) trim() {
+	if q.Settings.Overflow != DropHead {
+		return
+	}
+	for q.overLimit() {
+		m := q.dropFirst()
+		if m == nil {
+			return
+		}
+		q.Dropped++
+		q.host.DeadLetter(q, m, core.DiedMaxLength)
+	}
+}
+
+// dropFirst removes the first ready entry and returns its message, which the
+// caller owns now.
+func (q *Queue) dropFirst() *core.Message {
+	seq, e := q.order.first()
+	if e == nil {
+		return nil
+	}
+	m := e.msg
+	q.order.taken(seq)
+	q.dropReady(seq, m)
+	return m
+}
+
+func (q *Queue) dropReady(seq uint64, m *core.Message) {
+	q.ready--
+	q.readyBytes -= int64(m.BodyLen())
+	q.order.remove(q.host.Arena(), seq)
+}
+
+// Discard settles an unacked entry without success: dead letter exchange or
+// nothing (basic.reject and nack with requeue off).
+func (q *Queue) Discard(seq uint64, c *Consumer) {
+	e := q.order.at(seq)
+	if e == nil || e.state != stateUnacked {
+		return
+	}
+	m := e.msg
+	q.order.remove(q.host.Arena(), seq)
+	q.unacked--
+	q.settled(c)
+	if q.order.live == 0 {
+		q.host.MarkDirty(q)
+	}
+	q.host.DeadLetter(q, m, core.DiedRejected)
+}

@@ -1,0 +1,176 @@
+//ringmq:hot
+
+package queue
+
+import "ringmq/engine/core"
+
+// fifo is first-in, first-out order with a place kept for what comes back. It
+// is a concrete type on purpose: the compiler sees through it on the message
+// path.
+type fifo struct {
+	chunks   []*chunk // directory; nil where every entry is gone
+	base     uint64   // sequence number of the first slot of chunks[0]
+	head     uint64   // next entry that was never delivered
+	tail     uint64   // next sequence number
+	live     int      // entries that are not gone
+	returned seqHeap  // ready entries before head
+}
+
+// push appends a ready entry and returns its sequence number.
+func (f *fifo) push(a core.Arena, m *core.Message, deadline int64) uint64 {
+	index := f.tail - f.base
+	if int(index>>chunkShift) == len(f.chunks) {
+		f.chunks = append(f.chunks, newChunk(a))
+	}
+	c := f.chunks[index>>chunkShift]
+	e := &c.entries[index&chunkMask]
+	e.msg = m
+	e.deadline = deadline
+	e.deliveries = 0
+	e.state = stateReady
+	c.live++
+	f.live++
+	seq := f.tail
+	f.tail++
+	return seq
+}
+
+// at finds an entry that is not gone, nil otherwise.
+func (f *fifo) at(seq uint64) *entry {
+	index := seq - f.base
+	if seq < f.base || seq >= f.tail {
+		return nil
+	}
+	c := f.chunks[index>>chunkShift]
+	if c == nil {
+		return nil
+	}
+	e := &c.entries[index&chunkMask]
+	if e.state == stateGone {
+		return nil
+	}
+	return e
+}
+
+// first returns the next ready entry in order without taking it.
+func (f *fifo) first() (uint64, *entry) {
+	for len(f.returned) > 0 {
+		seq := f.returned[0]
+		if e := f.at(seq); e != nil && e.state == stateReady {
+			return seq, e
+		}
+		f.returned.pop()
+	}
+	for f.head < f.tail {
+		index := f.head - f.base
+		c := f.chunks[index>>chunkShift]
+		if c == nil {
+			f.head = f.base + (index | chunkMask + 1)
+			continue
+		}
+		if e := &c.entries[index&chunkMask]; e.state == stateReady {
+			return f.head, e
+		}
+		f.head++
+	}
+	if f.head > f.tail {
+		f.head = f.tail
+	}
+	return 0, nil
+}
+
+// taken moves order past an entry that first returned.
+func (f *fifo) taken(seq uint64) {
+	if seq == f.head {
+		f.head++
+		return
+	}
+	if len(f.returned) > 0 && f.returned[0] == seq {
+		f.returned.pop()
+	}
+}
+
+// giveBack puts a delivered entry back in its original place.
+func (f *fifo) giveBack(seq uint64) {
+	if seq < f.head {
+		f.returned.push(seq)
+	}
+}
+
+// remove forgets an entry. The caller has taken care of its message.
+func (f *fifo) remove(a core.Arena, seq uint64) {
+	i := int((seq - f.base) >> chunkShift)
+	c := f.chunks[i]
+	c.entries[(seq-f.base)&chunkMask].state = stateGone
+	c.live--
+	f.live--
+	if f.live == 0 {
+		f.reset(a)
+		return
+	}
+	if c.live == 0 && f.base+uint64(i+1)<<chunkShift <= f.tail {
+		freeChunk(a, c)
+		f.chunks[i] = nil
+		if i == 0 {
+			f.dropLeading()
+		}
+	}
+}
+
+// dropLeading gives up directory slots before the first chunk that is left.
+func (f *fifo) dropLeading() {
+	n := 0
+	for n < len(f.chunks) && f.chunks[n] == nil {
+		n++
+	}
+	f.base += uint64(n) << chunkShift
+	if f.head < f.base {
+		f.head = f.base
+	}
+	// Moving the directory down costs one word for each 128 entries and
+	// happens once for each of them.
+	if n == 1 && len(f.chunks) > 1024 {
+		f.chunks = f.chunks[1:]
+		return
+	}
+	f.chunks = f.chunks[:copy(f.chunks, f.chunks[n:])]
+}
+
+// reset is the empty queue: the last chunk serves again from its first slot,
+// so that a queue whose consumers keep up lives in one hot chunk.
+func (f *fifo) reset(a core.Arena) {
+	var keep *chunk
+	for _, c := range f.chunks {
+		if c == nil {
+			continue
+		}
+		if keep != nil {
+			freeChunk(a, keep)
+		}
+		keep = c
+	}
+	if keep != nil {
+		keep.live = 0
+		f.chunks = append(f.chunks[:0], keep)
+	} else {
+		f.chunks = f.chunks[:0]
+	}
+	f.base, f.head = f.tail, f.tail
+	f.returned = f.returned[:0]
+}
+
+// release gives the kept chunk back, for a queue that went idle.
+func (f *fifo) release(a core.Arena) {
+	if f.live == 0 && len(f.chunks) > 0 {
+		for _, c := range f.chunks {
+			if c != nil {
+				freeChunk(a, c)
+			}
+		}
+		f.chunks = f.chunks[:0]
+		if cap(f.chunks) > 1024 {
+			f.chunks = nil
+		}
+		f.base, f.head = f.tail, f.tail
+	}
+}

@@ -1,0 +1,234 @@
+package queue
+
+import (
+	"ringmq/engine/core"
+)
+
+// Host is the shard that a queue belongs to.
+type Host interface {
+	// Arena is the loop's off-heap memory.
+	Arena() core.Arena
+	// MarkDirty asks for Settle before the turn ends. Cheap when repeated.
+	MarkDirty(q *Queue)
+	// Schedule asks for Settle at a time, monotonic nanoseconds.
+	Schedule(q *Queue, at int64)
+	// DeadLetter takes over the queue's reference to a message that leaves
+	// without having been acknowledged.
+	DeadLetter(q *Queue, m *core.Message, why core.DeathReason)
+	// Unused says that the last consumer of an auto-delete queue went.
+	Unused(q *Queue)
+	// Bury takes the memory of everything a deleted or purged queue held, to
+	// be freed a bounded part at a time.
+	Bury(g *Grave)
+}
+
+// Overflow says what happens above a length limit.
+type Overflow uint8
+
+// The overflow policies of x-overflow.
+const (
+	DropHead Overflow = iota
+	RejectPublish
+	RejectPublishDLX
+)
+
+// Settings are what a declare fixes about a queue.
+type Settings struct {
+	Durable    bool
+	Exclusive  bool
+	AutoDelete bool
+	Args       core.Args
+
+	TTL          int64 // message time to live in ms, -1 = none
+	Expires      int64 // ms without use until the queue is deleted, 0 = never
+	MaxLength    int64 // ready messages, -1 = none
+	MaxBytes     int64 // body bytes of ready messages, -1 = none
+	Overflow     Overflow
+	DeadLetter   bool
+	DeadExchange string
+	DeadKey      string
+	DeadKeySet   bool
+}
+
+// Queue is one queue. Name, ID, Shard, Owner and Settings never change and may
+// be read by any loop; all else belongs to the queue's loop.
+type Queue struct {
+	Name     string
+	ID       uint32
+	Shard    int
+	Owner    any // connection that an exclusive queue belongs to, nil otherwise
+	Settings Settings
+
+	// Slot is the shard's own: whether the queue is on its dirty list, its timer.
+	Slot any
+	// Dirty is the shard's mark that Settle is already asked for.
+	Dirty bool
+	// Space is the vhost that the queue lives in; the engine's own.
+	Space any
+
+	host       Host
+	order      fifo
+	deadlines  deadlineHeap
+	levels     []*level
+	ready      int
+	unacked    int
+	readyBytes int64
+	members    []*Consumer
+	exclusive  *Consumer
+	limited    bool
+	zeros      []uint64 // entries without any time to live, until this Settle
+	hadOne     bool     // had a consumer: auto-delete applies
+	deleted    bool
+	usedAt     int64
+
+	// Counters since the queue was made.
+	Published, Delivered, Acked, Expired, Dropped, Refused uint64
+}
+
+// New makes an empty queue. It may be called on any loop, before the queue is
+// known to anybody; Attach binds it to its host.
+func New(name string, id uint32, shard int, s Settings) *Queue {
+	return &Queue{
+		Name: name, ID: id, Shard: shard, Settings: s,
+		limited: s.MaxLength >= 0 || s.MaxBytes >= 0,
+	}
+}
+
+// Attach binds the queue to its shard. Any loop may call it once, before the
+// queue can be found.
+func (q *Queue) Attach(h Host, now int64) {
+	q.host = h
+	q.usedAt = now
+}
+
+// Ready is the number of messages that could be delivered.
+func (q *Queue) Ready() int { return q.ready }
+
+// Unacked is the number of messages that consumers hold.
+func (q *Queue) Unacked() int { return q.unacked }
+
+// Consumers is the number of consumers.
+func (q *Queue) Consumers() int { return len(q.members) }
+
+// Deleted reports a queue that is gone.
+func (q *Queue) Deleted() bool { return q.deleted }
+
+// Subscribe adds a consumer. It refuses when exclusivity forbids it (BAS-03).
+func (q *Queue) Subscribe(c *Consumer) bool {
+	if q.exclusive != nil || (c.Exclusive && len(q.members) > 0) {
+		return false
+	}
+	c.queue = q
+	c.level = q.levelOf(c.Priority)
+	c.level.consumers++
+	c.index = len(q.members)
+	q.members = append(q.members, c)
+	q.hadOne = true
+	if c.Exclusive {
+		q.exclusive = c
+	}
+	c.offer()
+	q.host.MarkDirty(q)
+	return true
+}
+
+func (q *Queue) levelOf(priority int32) *level {
+	at := len(q.levels)
+	for i, l := range q.levels {
+		if l.priority == priority {
+			return l
+		}
+		if l.priority < priority {
+			at = i
+			break
+		}
+	}
+	q.levels = append(q.levels, nil)
+	copy(q.levels[at+1:], q.levels[at:])
+	q.levels[at] = &level{priority: priority}
+	return q.levels[at]
+}
+
+// Unsubscribe removes a consumer; what it holds stays held (BAS-05).
+func (q *Queue) Unsubscribe(c *Consumer, now int64) {
+	if c.queue != q || q.deleted {
+		return
+	}
+	c.park()
+	l := c.level
+	c.queue, c.level = nil, nil
+	if l.consumers--; l.consumers == 0 {
+		for i := range q.levels {
+			if q.levels[i] == l {
+				q.levels = append(q.levels[:i], q.levels[i+1:]...)
+				break
+			}
+		}
+	}
+	last := len(q.members) - 1
+	q.members[c.index] = q.members[last]
+	q.members[c.index].index = c.index
+	q.members[last] = nil
+	q.members = q.members[:last]
+	if q.exclusive == c {
+		q.exclusive = nil
+	}
+	q.Touch(now)
+	if last == 0 && q.hadOne && q.Settings.AutoDelete {
+		q.host.Unused(q)
+	}
+}
+
+// SetWindow changes the shared window of a consumer and offers it messages.
+func (q *Queue) SetWindow(c *Consumer, w *Window) {
+	c.Window = w
+	q.Resume(c)
+}
+
+// Touch restarts the clock of x-expires (TTL-05).
+func (q *Queue) Touch(now int64) {
+	q.usedAt = now
+	if q.Settings.Expires > 0 {
+		q.host.Schedule(q, q.ExpiresAt())
+	}
+}
+
+// ExpiresAt is when an unused queue is to be deleted, 0 for never.
+func (q *Queue) ExpiresAt() int64 {
+	if q.Settings.Expires == 0 || len(q.members) > 0 {
+		return 0
+	}
+	return q.usedAt + q.Settings.Expires*int64(1e6)
+}
+
+// Got is a message taken by basic.get.
+type Got struct {
+	Seq         uint64
+	Message     *core.Message // borrowed unless NoAck was asked for; then owned
+	Redelivered bool
+	Remaining   int
+}
+
+// Get takes one message outside of any consumer (BAS-09).
+func (q *Queue) Get(noAck bool, now int64) (g Got, ok bool) {
+	q.Touch(now)
+	q.Settle(now, core.DispatchBatch)
+	if q.ready == 0 {
+		return Got{}, false
+	}
+	seq, e := q.order.first()
+	q.order.taken(seq)
+	q.ready--
+	m := e.msg
+	q.readyBytes -= int64(m.BodyLen())
+	g = Got{Seq: seq, Message: m, Redelivered: e.deliveries > 0, Remaining: q.ready}
+	q.Delivered++
+	if noAck {
+		q.order.remove(q.host.Arena(), seq)
+		return g, true
+	}
+	e.state = stateUnacked
+	e.deliveries++
+	q.unacked++
+	return g, true
+}

@@ -1,0 +1,86 @@
+package queue
+
+import "ringmq/engine/core"
+
+// neverDue is the deadline of a message whose time to live is 0: it may only
+// go to a consumer that is ready when it arrives (TTL-03).
+const neverDue = int64(1)
+
+// deadlineOf is the smaller of the queue's and the message's own time to live,
+// from now (TTL-01).
+func (q *Queue) deadlineOf(m *core.Message, now int64) int64 {
+	ttl := q.Settings.TTL
+	if m.Flags&core.FlagExpires != 0 && (ttl < 0 || m.TTL < ttl) {
+		ttl = m.TTL
+	}
+	if ttl == 0 {
+		return neverDue
+	}
+	return now + ttl*int64(1e6)
+}
+
+// index remembers when an entry expires, wherever it stands in the queue.
+func (q *Queue) index(seq uint64, at int64) {
+	if at == neverDue {
+		q.zeros = append(q.zeros, seq)
+		return
+	}
+	if len(q.deadlines) > 1024 && len(q.deadlines) > 4*q.order.live {
+		q.compactDeadlines()
+	}
+	q.deadlines.push(deadline{at, seq})
+	if q.deadlines[0].seq == seq {
+		q.host.Schedule(q, at)
+	}
+}
+
+// compactDeadlines forgets entries that left in time, so that the index stays
+// in proportion to the queue.
+func (q *Queue) compactDeadlines() {
+	kept := q.deadlines[:0]
+	for _, d := range q.deadlines {
+		if e := q.order.at(d.seq); e != nil && e.deadline == d.at && e.state == stateReady {
+			kept = append(kept, d)
+		}
+	}
+	q.deadlines = kept
+	q.deadlines.rebuild()
+}
+
+// expire removes what is due, at most ExpiryBatch entries; it reports whether
+// more is due. An entry that a consumer holds is left alone: it expires when it
+// comes back.
+func (q *Queue) expire(now int64) (more bool) {
+	for n := 0; len(q.deadlines) > 0 && q.deadlines[0].at <= now; n++ {
+		if n == core.ExpiryBatch {
+			return true
+		}
+		d := q.deadlines[0]
+		q.deadlines.pop()
+		e := q.order.at(d.seq)
+		if e == nil || e.state != stateReady || e.deadline != d.at {
+			continue
+		}
+		q.expireEntry(d.seq, e.msg)
+	}
+	if len(q.deadlines) > 0 {
+		q.host.Schedule(q, q.deadlines[0].at)
+	}
+	return false
+}
+
+// expireZeros drops what had no time to live and found no consumer.
+func (q *Queue) expireZeros() {
+	for _, seq := range q.zeros {
+		if e := q.order.at(seq); e != nil && e.state == stateReady && e.deadline == neverDue {
+			q.expireEntry(seq, e.msg)
+		}
+	}
+	q.zeros = q.zeros[:0]
+}
+
+func (q *Queue) expireEntry(seq uint64, m *core.Message) {
+	q.dropReady(seq, m)
+	q.Expired++
+	q.host.DeadLetter(q, m, core.DiedExpired)
+}

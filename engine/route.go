@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"ringmq/engine/core"
+	"ringmq/engine/exchange"
+	"ringmq/engine/queue"
+)
+
+// routeScratch is the memory that routing works in; one for each shard.
+type routeScratch struct {
+	dests  []exchange.Dest
+	queues []*queue.Queue
+	walk   []*Exchange
+	seen   map[*queue.Queue]struct{}
+}
+
+// route finds the queues of a message (BIND-05, E2E-01, ALT-01). The result is
+// valid until the next call. keyed tells that it depends on nothing but the
+// exchange and the key, so that it may be remembered.
+func (v *VHost) route(x *Exchange, key []byte, h core.Fields, sc *routeScratch) (out []*queue.Queue, keyed bool) {
+	sc.queues = sc.queues[:0]
+	if x.Name == "" {
+		if q := v.Queue(key); q != nil {
+			sc.queues = append(sc.queues, q)
+		}
+		return sc.queues, true
+	}
+	keyed = true
+	sc.walk = append(sc.walk[:0], x)
+	for i := 0; i < len(sc.walk); i++ {
+		m := *sc.walk[i].matcher.Load()
+		keyed = keyed && !m.UsesHeaders()
+		sc.dests = m.Match(key, h, sc.dests[:0])
+		for _, d := range sc.dests {
+			switch d := d.(type) {
+			case *queue.Queue:
+				sc.addQueue(d, i > 0)
+			case *Exchange:
+				sc.addExchange(d)
+			}
+		}
+		// An alternate exchange takes what reached no queue at all.
+		if i == len(sc.walk)-1 && len(sc.queues) == 0 {
+			v.alternates(sc)
+		}
+	}
+	clear(sc.seen)
+	return sc.queues, keyed
+}
+
+// alternates adds the alternate exchange of each exchange that was walked.
+func (v *VHost) alternates(sc *routeScratch) {
+	for _, x := range sc.walk {
+		if x.Alternate == "" {
+			continue
+		}
+		if ae, ok := v.exchanges.Load().Get(x.Alternate); ok {
+			sc.addExchange(ae)
+		}
+	}
+}
+
+func (sc *routeScratch) addExchange(x *Exchange) {
+	for _, known := range sc.walk {
+		if known == x {
+			return
+		}
+	}
+	sc.walk = append(sc.walk, x)
+}
+
+// addQueue adds a queue once. Results of one exchange are distinct already.
+func (sc *routeScratch) addQueue(q *queue.Queue, check bool) {
+	if check {
+		if len(sc.queues) <= 32 {
+			for _, known := range sc.queues {
+				if known == q {
+					return
+				}
+			}
+		} else {
+			if sc.seen == nil {
+				sc.seen = map[*queue.Queue]struct{}{}
+			}
+			if len(sc.seen) == 0 {
+				for _, known := range sc.queues {
+					sc.seen[known] = struct{}{}
+				}
+			}
+			if _, ok := sc.seen[q]; ok {
+				return
+			}
+			sc.seen[q] = struct{}{}
+		}
+	}
+	sc.queues = append(sc.queues, q)
+}

@@ -1,0 +1,329 @@
+package session091
+
+import (
+	"time"
+
+	"ringmq/engine"
+	"ringmq/engine/core"
+	"ringmq/frame/amqp091"
+	"ringmq/ring"
+)
+
+// state of a connection. The order matters: everything from stateOpen on has
+// finished the handshake.
+type state uint8
+
+const (
+	stateHeader  state = iota // waits for the protocol header
+	stateStart                // start sent, waits for start-ok
+	stateTune                 // tune sent, waits for tune-ok
+	stateTuned                // waits for connection.open
+	stateOpen                 // running
+	stateClosing              // connection.close sent: reads on for close and close-ok only
+	stateDying                // nothing is read any more; the socket goes after a delay
+	stateDead                 // Closed was called, or everything was given up
+)
+
+// conn is one AMQP 0-9-1 connection. It belongs to its loop.
+type conn struct {
+	srv   *Server
+	lp    *loopState
+	shard *engine.Shard
+	rc    *ring.Conn
+
+	state     state
+	waiting   bool // for an answer of another loop
+	stalled   bool // publishes wait because another loop is congested
+	inParse   bool
+	queued    bool // on the loop's list of connections to resume
+	sasl      uint8
+	heartbeat uint16 // seconds, 0 = none
+	caps      capabilities
+
+	frameMax   uint32 // largest frame that may be sent either way, with its overhead
+	channelMax uint16 // 0 = no limit
+	channels   int    // open ones
+
+	// The body frame that is arriving in parts.
+	stream     *channel
+	streamLeft uint32
+	streamEnd  bool // only its end octet is missing
+
+	low  []*channel          // channels with small numbers
+	high map[uint16]*channel // the others
+
+	carry []byte // a frame that is not complete yet
+	stash []byte // not parsed because the connection waits or stalls
+
+	vhost     *engine.VHost
+	user      string
+	since     time.Time
+	exclusive map[string]struct{} // names of exclusive queues declared here
+
+	timer   ring.Timer
+	timerDo timerPurpose
+	outMark uint64 // BytesOut at the last heartbeat tick
+
+	clientProps []byte // table as the client sent it, for management
+	name        string
+	lastError   string
+}
+
+// capabilities that the client announced in start-ok.
+type capabilities struct {
+	cancelNotify bool
+	authClose    bool
+	blocked      bool
+	cancelOK     bool
+}
+
+type timerPurpose uint8
+
+const (
+	timerHandshake timerPurpose = iota
+	timerHeartbeat
+	timerCloseWait
+	timerDrop
+)
+
+const lowChannels = 64
+
+// channel finds an open channel, nil otherwise.
+func (c *conn) channel(n uint16) *channel {
+	if int(n) < len(c.low) {
+		return c.low[n]
+	}
+	if n < lowChannels || c.high == nil {
+		return nil
+	}
+	return c.high[n]
+}
+
+func (c *conn) setChannel(n uint16, ch *channel) {
+	if n < lowChannels {
+		for int(n) >= len(c.low) {
+			c.low = append(c.low, nil)
+		}
+		c.low[n] = ch
+		return
+	}
+	if ch == nil {
+		delete(c.high, n)
+		return
+	}
+	if c.high == nil {
+		c.high = map[uint16]*channel{}
+	}
+	c.high[n] = ch
+}
+
+// each calls f for every channel; f may remove the one it gets.
+func (c *conn) each(f func(*channel)) {
+	for _, ch := range c.low {
+		if ch != nil {
+			f(ch)
+		}
+	}
+	for _, ch := range c.high {
+		f(ch)
+	}
+}
+
+// stopped reports that no further frame may be handled now.
+func (c *conn) stopped() bool {
+	return c.waiting || c.stalled || c.state >= stateDying
+}
+
+// Data implements ring.Handler.
+func (c *conn) Data(_ *ring.Conn, p []byte) {
+	if c.state >= stateDying {
+		return
+	}
+	if c.stopped() || len(c.stash) > 0 {
+		c.keep(p)
+		return
+	}
+	n := c.parse(p)
+	if n < len(p) {
+		c.keep(p[n:])
+	}
+}
+
+// keep stores input that cannot be handled now and stops reading more.
+func (c *conn) keep(p []byte) {
+	if c.state >= stateDying {
+		return
+	}
+	c.stash = append(c.stash, p...)
+	c.rc.PauseRead()
+}
+
+// wake asks the loop to continue this connection's parsing in this turn.
+func (c *conn) wake() {
+	if !c.queued {
+		c.queued = true
+		c.lp.resume = append(c.lp.resume, c)
+	}
+}
+
+// proceed parses what was kept, as far as possible now.
+func (c *conn) proceed() {
+	c.queued = false
+	if c.state >= stateDying || c.stopped() {
+		return
+	}
+	buf := c.stash
+	if len(buf) == 0 {
+		c.rc.ResumeRead()
+		return
+	}
+	// Parsing may stop again and the client may be told to go on: the stash is
+	// not touched by anybody else while parse runs.
+	n := c.parse(buf)
+	if c.state >= stateDying {
+		c.stash = nil
+		return
+	}
+	if n < len(buf) {
+		c.stash = buf[n:]
+		return
+	}
+	c.stash = nil
+	if !c.stopped() {
+		c.rc.ResumeRead()
+	}
+}
+
+// await runs fn on a queue's shard and done back here. Parsing stops meanwhile.
+// done is not called if the connection ended in between.
+func (c *conn) await(shard int, fn func(at *engine.Shard), done func()) {
+	if shard == c.shard.Index {
+		fn(c.shard)
+		done()
+		return
+	}
+	c.waiting = true
+	c.shard.On(shard, fn, func() {
+		c.waiting = false
+		if c.state == stateDead {
+			return
+		}
+		done()
+		c.wake()
+	})
+}
+
+// send writes a whole method frame.
+func (c *conn) send(n uint16, m amqp091.Method) {
+	c.lp.scratch = m.Append(c.lp.scratch[:0], n)
+	c.rc.Write(c.lp.scratch)
+}
+
+// fail ends the connection with connection.close. id is the method that
+// provoked it, 0 for none.
+func (c *conn) fail(code uint16, id amqp091.MethodID, text string) {
+	if c.state >= stateClosing {
+		return
+	}
+	text = amqp091.ReplyName(code) + " - " + text
+	c.srv.log.Warn("connection error", "connection", c.name, "user", c.user, "code", code, "text", text)
+	c.lastError = text
+	c.release()
+	c.state = stateClosing
+	c.send(0, &amqp091.ConnectionClose{
+		ReplyCode: code, ReplyText: []byte(text),
+		FailedClass: id.Class(), FailedMethod: id.Method(),
+	})
+	c.arm(timerCloseWait, closeWait)
+}
+
+// refuse is fail for the engine's refusals.
+func (c *conn) refuse(err *core.Error, id amqp091.MethodID) {
+	c.fail(core.Refusals[err.Refusal].Code, id, err.Text)
+}
+
+// drop gives up on a peer that broke the handshake or the framing: nothing is
+// read any more and the socket closes after a while, which slows down those
+// who guess passwords. Pending output still leaves.
+func (c *conn) drop(reason string) {
+	if c.state >= stateDying {
+		return
+	}
+	c.srv.log.Warn("connection dropped", "connection", c.name, "reason", reason)
+	c.lastError = reason
+	c.release()
+	c.state = stateDying
+	c.stash, c.carry = nil, nil
+	c.arm(timerDrop, dropDelay)
+}
+
+// release gives back everything the connection holds: channels, consumers,
+// unacked messages, exclusive queues.
+func (c *conn) release() {
+	c.stream, c.streamLeft, c.streamEnd = nil, 0, false
+	c.each(func(ch *channel) { ch.end() })
+	c.low, c.high, c.channels = nil, nil, 0
+	c.deleteExclusive(func() {})
+}
+
+// deleteExclusive removes the connection's exclusive queues; done runs here
+// when all are gone.
+func (c *conn) deleteExclusive(done func()) {
+	left := 1
+	one := func() {
+		if left--; left == 0 {
+			done()
+		}
+	}
+	for name := range c.exclusive {
+		q := c.vhost.Queue([]byte(name))
+		if q == nil || q.Owner != any(c) {
+			continue
+		}
+		left++
+		c.shard.On(q.Shard, func(at *engine.Shard) { at.DeleteQueue(q) }, one)
+	}
+	c.exclusive = nil
+	one()
+}
+
+// Drained implements ring.Handler: the connection can take deliveries again.
+func (c *conn) Drained(*ring.Conn) {
+	if c.state != stateOpen {
+		return
+	}
+	c.each(func(ch *channel) {
+		for _, k := range ch.consumers {
+			c.shard.Resume(&k.sub)
+		}
+	})
+}
+
+// Closed implements ring.Handler.
+func (c *conn) Closed(_ *ring.Conn, reason error) {
+	if c.state == stateOpen || (c.state < stateOpen && c.state > stateHeader) {
+		text := "closed by the server"
+		if reason != nil {
+			text = reason.Error()
+		}
+		c.srv.log.Warn("connection lost without close", "connection", c.name, "user", c.user,
+			"vhost", c.vhostName(), "reason", text)
+	}
+	if c.state < stateClosing {
+		c.release()
+	}
+	c.state = stateDead
+	c.lp.loop.Disarm(&c.timer)
+	c.stash, c.carry = nil, nil
+	delete(c.lp.conns, c)
+}
+
+func (c *conn) vhostName() string {
+	if c.vhost == nil {
+		return ""
+	}
+	return c.vhost.Name
+}
+
+// reserveMax is the largest delivery that is written in one piece.
+const reserveMax = ring.MaxReserve

@@ -1,0 +1,237 @@
+package session091
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+
+	"ringmq/engine"
+	"ringmq/engine/core"
+	"ringmq/engine/queue"
+	"ringmq/frame/amqp091"
+)
+
+// generated makes a unique name: 22 characters of URL-safe base64 after prefix
+// (QUE-01, BAS-02).
+func generated(prefix string) string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return prefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// named is the queue that a command means: the one it names, or the channel's
+// current one (QUE-08). It answers and returns nil if there is none.
+func (ch *channel) named(name []byte, id amqp091.MethodID) *queue.Queue {
+	if !ch.validName(name) {
+		return nil
+	}
+	if len(name) == 0 {
+		if ch.current == "" {
+			ch.fail(amqp091.NotFound, id, "no previously declared queue")
+			return nil
+		}
+		name = []byte(ch.current)
+	}
+	q, err := ch.c.vhost.FindQueue(name, ch.c)
+	if err != nil {
+		ch.refuse(err, id)
+		return nil
+	}
+	return q
+}
+
+// newSlot registers a source of deliveries.
+func (ch *channel) newSlot(sl slot) uint32 {
+	for i := range ch.slots {
+		if ch.slots[i].free {
+			ch.slots[i] = sl
+			return uint32(i)
+		}
+	}
+	ch.slots = append(ch.slots, sl)
+	return uint32(len(ch.slots) - 1)
+}
+
+// consume handles basic.consume (BAS-02 to BAS-04, CSM-01).
+func (ch *channel) consume(args []byte) {
+	id := amqp091.MethodBasicConsume
+	var m amqp091.BasicConsume
+	if !ch.decode(id, m.Decode(args)) || !ch.validName(m.ConsumerTag) {
+		return
+	}
+	q := ch.named(m.Queue, id)
+	if q == nil {
+		return
+	}
+	tag := string(m.ConsumerTag)
+	if tag == "" {
+		tag = generated("amq.ctag-")
+	} else if _, used := ch.consumers[tag]; used {
+		ch.c.fail(amqp091.NotAllowed, id, "attempt to reuse consumer tag '"+tag+"'")
+		return
+	}
+	priority := int64(0)
+	if v, ok := m.Arguments.Lookup("x-priority"); ok {
+		if priority, ok = v.Int(); !ok {
+			ch.fail(amqp091.PreconditionFailed, id, "invalid arg 'x-priority' for queue '"+q.Name+"' in vhost '"+
+				ch.c.vhost.Name+`': "expected integer, got `+v.TypeName()+`"`)
+			return
+		}
+	}
+	k := &consumer{ch: ch, tag: tag, noAck: m.NoAck}
+	k.init()
+	k.sub.Queue = q
+	k.sub.Consumer = queue.Consumer{
+		Tag: tag, Window: ch.window, Prefetch: uint32(ch.prefetch),
+		Priority: int32(min(max(priority, -1<<31), 1<<31-1)), NoAck: m.NoAck, Exclusive: m.Exclusive,
+	}
+	k.slot = ch.newSlot(slot{queue: q, consumer: k})
+	if ch.consumers == nil {
+		ch.consumers = map[string]*consumer{}
+	}
+	ch.consumers[tag] = k
+	ch.subscribe(k, m.NoWait)
+}
+
+func (ch *channel) subscribe(k *consumer, noWait bool) {
+	c := ch.c
+	c.waiting = true
+	c.shard.Subscribe(&k.sub, k, func(err *core.Error) {
+		c.waiting = false
+		if ch.ended || c.state != stateOpen {
+			return
+		}
+		if err != nil {
+			k.cancelled = true
+			delete(ch.consumers, k.tag)
+			ch.freeSlot(k.slot)
+			ch.refuse(err, amqp091.MethodBasicConsume)
+		} else {
+			ch.sendOK(noWait, &amqp091.BasicConsumeOk{ConsumerTag: []byte(k.tag)})
+		}
+		c.wake()
+	})
+}
+
+// cancel handles basic.cancel (BAS-05): cancel-ok follows the last delivery.
+func (ch *channel) cancel(args []byte) {
+	var m amqp091.BasicCancel
+	if !ch.decode(amqp091.MethodBasicCancel, m.Decode(args)) {
+		return
+	}
+	tag := string(m.ConsumerTag)
+	noWait := m.NoWait
+	k := ch.consumers[tag]
+	if k == nil {
+		ch.sendOK(noWait, &amqp091.BasicCancelOk{ConsumerTag: []byte(tag)})
+		return
+	}
+	c := ch.c
+	c.waiting = true
+	c.shard.Unsubscribe(&k.sub, func() {
+		c.waiting = false
+		if ch.ended || c.state != stateOpen {
+			return
+		}
+		k.cancelled = true
+		if ch.consumers[tag] == k {
+			delete(ch.consumers, tag)
+			ch.freeSlot(k.slot)
+		}
+		ch.sendOK(noWait, &amqp091.BasicCancelOk{ConsumerTag: []byte(tag)})
+		c.wake()
+	})
+}
+
+// Cancelled implements queue.Sink: the queue is gone (CAN-01).
+func (k *consumer) Cancelled() {
+	ch := k.ch
+	if ch.ended || k.cancelled {
+		return
+	}
+	k.cancelled = true
+	delete(ch.consumers, k.tag)
+	ch.freeSlot(k.slot)
+	if ch.c.caps.cancelNotify {
+		ch.send(&amqp091.BasicCancel{ConsumerTag: []byte(k.tag), NoWait: true})
+	}
+}
+
+// get handles basic.get (BAS-09).
+func (ch *channel) get(args []byte) {
+	id := amqp091.MethodBasicGet
+	var m amqp091.BasicGet
+	if !ch.decode(id, m.Decode(args)) {
+		return
+	}
+	q := ch.named(m.Queue, id)
+	if q == nil {
+		return
+	}
+	noAck := m.NoAck
+	if q.Shard == ch.c.shard.Index {
+		ch.c.shard.Observe(q)
+		g, ok := q.Get(noAck, ch.c.shard.Now())
+		ch.got(q, g, ok, noAck)
+		return
+	}
+	var g queue.Got
+	var ok bool
+	ch.c.waiting = true
+	ch.c.shard.On(q.Shard, func(at *engine.Shard) {
+		at.Observe(q)
+		if g, ok = q.Get(noAck, at.Now()); ok && !noAck {
+			g.Message.AddRef(1) // for the way here
+		}
+	}, func() {
+		ch.c.waiting = false
+		if ch.ended || ch.c.state != stateOpen {
+			ch.ungot(q, g, ok, noAck)
+			return
+		}
+		ch.got(q, g, ok, noAck)
+		if ok && !noAck {
+			g.Message.Release(ch.c.shard.Arena())
+		}
+		ch.c.wake()
+	})
+}
+
+// ungot returns a message whose channel ended while it was on its way.
+func (ch *channel) ungot(q *queue.Queue, g queue.Got, ok, noAck bool) {
+	if !ok {
+		return
+	}
+	g.Message.Release(ch.c.shard.Arena())
+	if !noAck {
+		ch.c.shard.Requeue(q, g.Seq, nil, true)
+	}
+}
+
+func (ch *channel) got(q *queue.Queue, g queue.Got, ok, noAck bool) {
+	if !ok {
+		ch.send(&amqp091.BasicGetEmpty{})
+		return
+	}
+	tag := ch.nextTag
+	ch.nextTag++
+	if !noAck {
+		n, known := ch.slotOf[q]
+		if !known {
+			n = ch.newSlot(slot{queue: q})
+			if ch.slotOf == nil {
+				ch.slotOf = map[*queue.Queue]uint32{}
+			}
+			ch.slotOf[q] = n
+		}
+		ch.hold(tag, g.Seq, n, false)
+	}
+	ch.send(&amqp091.BasicGetOk{
+		DeliveryTag: tag, Redelivered: g.Redelivered,
+		Exchange: g.Message.Exchange(), RoutingKey: g.Message.Key(),
+		MessageCount: uint32(g.Remaining),
+	})
+	ch.c.writeContent(ch.id, g.Message)
+	if noAck {
+		g.Message.Release(ch.c.shard.Arena())
+	}
+}

@@ -1,0 +1,268 @@
+//ringmq:hot
+
+package session091
+
+import (
+	"bytes"
+
+	"ringmq/engine"
+	"ringmq/engine/core"
+	"ringmq/engine/queue"
+	"ringmq/frame/amqp091"
+)
+
+// publishing is the content that arrives on a channel, and what the channel
+// remembers of the publish before: a client that publishes to one place again
+// pays one comparison for decoding and routing.
+type publishing struct {
+	msg     *core.Message // being filled
+	wrong   amqp091.MethodID
+	err     *core.Error // to be answered when the content is complete
+	discard int64       // body bytes of a discarded content still to come
+
+	args      []byte // arguments of the last basic.publish
+	exchange  []byte // views into args
+	key       []byte
+	mandatory bool
+	immediate bool
+	target    *engine.Exchange
+	epoch     uint64
+	routed    bool // route holds for target and key at epoch
+	route     []*queue.Queue
+
+	props []byte // of the last content header that was checked
+	flags uint16
+	prio  uint8
+	ttl   int64
+}
+
+// publishMethod handles basic.publish. args is valid during the call.
+func (ch *channel) publishMethod(args []byte) {
+	p := &ch.pub
+	ch.content = contentHeader
+	if ch.closing {
+		ch.discard = true
+		return
+	}
+	p.wrong, p.err = 0, nil
+	epoch := ch.c.vhost.Epoch()
+	if p.epoch == epoch && p.target != nil && bytes.Equal(args, p.args) {
+		return
+	}
+	if !bytes.Equal(args, p.args) || p.args == nil {
+		var m amqp091.BasicPublish
+		if err := m.Decode(args); err != nil {
+			ch.content = contentNone
+			ch.c.undecodable(amqp091.MethodBasicPublish, err)
+			return
+		}
+		if !validUTF8(m.Exchange) || !validUTF8(m.RoutingKey) {
+			ch.content = contentNone
+			p.args = p.args[:0]
+			p.target = nil
+			ch.c.badName()
+			return
+		}
+		p.args = append(p.args[:0], args...)
+		// The views must point into the copy: decode it, it is known good.
+		_ = m.Decode(p.args)
+		p.exchange, p.key, p.mandatory, p.immediate = m.Exchange, m.RoutingKey, m.Mandatory, m.Immediate
+	}
+	p.epoch, p.routed = epoch, false
+	p.target = ch.c.vhost.Exchange(p.exchange)
+}
+
+// headerFrame handles a content header.
+func (ch *channel) headerFrame(payload []byte) {
+	if ch.content != contentHeader {
+		ch.strayContent(len(payload))
+		return
+	}
+	h, ok := amqp091.ParseContentHead(payload)
+	if !ok {
+		ch.shortHeader(payload)
+		return
+	}
+	if ch.closing || ch.discard {
+		ch.skipBody(h.BodySize)
+		return
+	}
+	p := &ch.pub
+	if h.Class != 60 || h.Weight != 0 {
+		ch.badHeader(h)
+		return
+	}
+	if h.BodySize > bodySizeMax {
+		ch.bodyTooLarge(h.BodySize)
+		return
+	}
+	if p.wrong != 0 {
+		ch.skipBody(h.BodySize)
+		return
+	}
+	if !bytes.Equal(h.Props, p.props) || p.props == nil {
+		if !ch.checkProps(h.Props) {
+			return
+		}
+	}
+	if p.target == nil || p.target.Internal || p.immediate || p.err != nil || int64(h.BodySize) > ch.c.srv.opts.MessageSizeMax {
+		ch.refusePublish(h.BodySize)
+		return
+	}
+	m := core.NewMessage(ch.c.shard.Arena(), p.exchange, p.key, payload, int(h.BodySize))
+	if m == nil {
+		ch.outOfMemory()
+		return
+	}
+	m.Flags, m.Priority, m.TTL = p.flags, p.prio, p.ttl
+	p.msg = m
+	if h.BodySize == 0 {
+		ch.content = contentNone
+		ch.complete()
+		return
+	}
+	ch.content = contentBody
+}
+
+// bodySizeMax is the largest body that a content header may announce (WIR-10).
+const bodySizeMax = 512 << 20
+
+// bodyMissing is how many body bytes the channel still expects.
+func (ch *channel) bodyMissing() int64 {
+	if ch.pub.msg != nil {
+		return int64(ch.pub.msg.Missing())
+	}
+	return ch.pub.discard
+}
+
+// bodyFrame handles a complete body frame.
+func (ch *channel) bodyFrame(payload []byte) {
+	if ch.content != contentBody {
+		ch.strayContent(amqp091.FrameHeaderSize * 2)
+		return
+	}
+	if int64(len(payload)) > ch.bodyMissing() {
+		ch.bodyOverrun()
+		return
+	}
+	ch.bodyPart(payload)
+	ch.bodyDone()
+}
+
+// bodyPart takes a part of a body frame that fits.
+func (ch *channel) bodyPart(p []byte) {
+	if ch.pub.msg != nil {
+		ch.pub.msg.AppendBody(p)
+		return
+	}
+	ch.pub.discard -= int64(len(p))
+}
+
+// bodyDone is called at the end of a body frame.
+func (ch *channel) bodyDone() {
+	if ch.bodyMissing() > 0 {
+		return
+	}
+	ch.content = contentNone
+	if ch.pub.msg == nil {
+		ch.contentDiscarded()
+		return
+	}
+	ch.complete()
+}
+
+// complete publishes the message that has arrived.
+func (ch *channel) complete() {
+	m := ch.pub.msg
+	ch.pub.msg = nil
+	if ch.tx != nil {
+		ch.tx.publish(ch, m)
+		return
+	}
+	var seq uint64
+	if ch.confirm {
+		seq = ch.confirms.next()
+	}
+	ch.publish(m, ch.pub.target, ch.pub.mandatory, seq)
+}
+
+// publish routes a message and hands it to its queues. It takes over the
+// reference. seq is its confirm number, 0 for none.
+func (ch *channel) publish(m *core.Message, x *engine.Exchange, mandatory bool, seq uint64) {
+	s := ch.c.shard
+	s.Stats.Published++
+	queues := ch.routeOf(m, x)
+	if len(queues) == 0 {
+		s.Stats.Unroutable++
+		if mandatory {
+			ch.giveBack(m)
+		}
+		m.Release(s.Arena())
+		if seq != 0 {
+			ch.confirmed(seq, true)
+		}
+		return
+	}
+	if len(queues) == 1 && seq == 0 {
+		s.Publish(queues[0], m, nil, 0)
+		ch.checkCongestion(queues[0])
+		return
+	}
+	if len(queues) > 1 {
+		m.AddRef(int32(len(queues) - 1))
+	}
+	if seq == 0 {
+		for _, q := range queues {
+			s.Publish(q, m, nil, 0)
+		}
+		ch.checkCongestion(nil)
+		return
+	}
+	ch.publishConfirmed(m, queues, seq)
+	ch.checkCongestion(nil)
+}
+
+// publishConfirmed hands a message over and keeps count of the answers
+// (CNF-03).
+func (ch *channel) publishConfirmed(m *core.Message, queues []*queue.Queue, seq uint64) {
+	pending, refused := uint32(0), false
+	for _, q := range queues {
+		switch ch.c.shard.Publish(q, m, ch, seq) {
+		case engine.Refused:
+			refused = true
+		case engine.Pending:
+			pending++
+		}
+	}
+	if pending == 0 {
+		ch.confirmed(seq, !refused)
+		return
+	}
+	ch.confirms.wait(seq, pending, refused)
+}
+
+// routeOf finds the queues of a message, from the channel's memory if it can.
+func (ch *channel) routeOf(m *core.Message, x *engine.Exchange) []*queue.Queue {
+	p := &ch.pub
+	if p.routed && x == p.target && ch.tx == nil {
+		return p.route
+	}
+	queues, keyed := ch.c.shard.Route(ch.c.vhost, x, m.Key(), ch.c.srv.codec.fieldsOf(ch.c.lp, m))
+	if keyed && ch.tx == nil {
+		p.route = append(p.route[:0], queues...)
+		p.routed = true
+	}
+	return queues
+}
+
+// checkCongestion stops the connection's parsing while another loop lags, so
+// that mailboxes stay bounded.
+func (ch *channel) checkCongestion(only *queue.Queue) {
+	s := ch.c.shard
+	if only != nil && only.Shard == s.Index {
+		return
+	}
+	if s.Congested() {
+		ch.c.stall()
+	}
+}

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"ringmq/engine/core"
+	"ringmq/engine/queue"
+)
+
+// Shard is one loop's part of the broker. All methods are for the loop that
+// owns it, except where they say otherwise.
+type Shard struct {
+	Index  int
+	Broker *Broker
+
+	arena core.Arena
+	env   env
+	now   int64 // monotonic nanoseconds of this turn
+
+	out []outbox   // to each shard; the own one is unused
+	in  []*mailbox // from each shard; the own one is nil
+
+	dirty    []*queue.Queue
+	settling []*queue.Queue // the list being worked on
+	owing    []*Subscription
+	deaths   []death
+	graves   []*queue.Grave
+	routes   routeCache
+	scratch  routeScratch
+	deadHead []byte // scratch of dead lettering
+
+	// Stats of this shard; read by others through Snapshot.
+	Stats ShardStats
+}
+
+// ShardStats counts what passed through a shard since it started.
+type ShardStats struct {
+	Published, Unroutable, Remote, DeadLettered, DeadDropped uint64
+}
+
+// outbox is the way to another shard: a bounded mailbox, and what did not fit
+// into it. While anything is pending the shard is congested and its sessions
+// stop reading publishes, which is what bounds it.
+type outbox struct {
+	box     *mailbox
+	pending []Command
+	taken   int // of pending, already moved to the mailbox
+}
+
+func newShard(b *Broker, index, shards int) *Shard {
+	s := &Shard{Index: index, Broker: b, out: make([]outbox, shards), in: make([]*mailbox, shards)}
+	for i := range s.out {
+		if i != index {
+			s.out[i].box = newMailbox()
+		}
+	}
+	s.routes.init()
+	return s
+}
+
+// Arena is the loop's off-heap memory.
+func (s *Shard) Arena() core.Arena { return s.arena }
+
+// Now is the time of this turn in monotonic nanoseconds.
+func (s *Shard) Now() int64 { return s.now }
+
+// MarkDirty implements queue.Host.
+func (s *Shard) MarkDirty(q *queue.Queue) {
+	if !q.Dirty {
+		q.Dirty = true
+		s.dirty = append(s.dirty, q)
+	}
+}
+
+// Schedule implements queue.Host.
+func (s *Shard) Schedule(q *queue.Queue, at int64) { s.env.schedule(s, q, at) }
+
+// Bury implements queue.Host.
+func (s *Shard) Bury(g *queue.Grave) { s.graves = append(s.graves, g) }
+
+// Unused implements queue.Host: an auto-delete queue lost its last consumer
+// (QUE-09).
+func (s *Shard) Unused(q *queue.Queue) { s.DeleteQueue(q) }
+
+// DeleteQueue removes a queue of this shard from the catalog and empties it.
+// It returns the number of ready messages it held.
+func (s *Shard) DeleteQueue(q *queue.Queue) int {
+	if !q.Space.(*VHost).removeQueue(q) {
+		return 0
+	}
+	n := q.Delete(s.now)
+	s.env.forget(q)
+	return n
+}
+
+// due is the timer of a queue: messages or the queue itself may have expired.
+func (s *Shard) due(q *queue.Queue) {
+	if q.Deleted() {
+		return
+	}
+	if at := q.ExpiresAt(); at != 0 && at <= s.now {
+		s.DeleteQueue(q)
+		return
+	} else if at != 0 {
+		s.Schedule(q, at)
+	}
+	s.MarkDirty(q)
+}
+
+// settleRounds bounds how often a turn follows the consequences of its own
+// work (dead letters that make other queues dirty) before the sockets get
+// their turn again.
+const settleRounds = 4
+
+// Begin starts a turn: take the time, move what waited for room, run what
+// other shards sent.
+func (s *Shard) Begin(now int64) {
+	s.now = now
+	s.flushPending()
+	s.drain()
+}
+
+// Settle brings every queue that changed to rest. It reports whether work is
+// left for the next turn.
+func (s *Shard) Settle() (more bool) {
+	for range settleRounds {
+		s.runDeaths()
+		if len(s.dirty) == 0 {
+			break
+		}
+		s.dirty, s.settling = s.settling[:0], s.dirty
+		for i, q := range s.settling {
+			s.settling[i] = nil
+			q.Dirty = false
+			if !q.Deleted() && q.Settle(s.now, core.DispatchBatch) {
+				s.MarkDirty(q)
+			}
+		}
+		s.settling = s.settling[:0]
+	}
+	s.dig()
+	return len(s.dirty) > 0 || len(s.deaths) > 0 || len(s.graves) > 0
+}
+
+// dig frees a bounded part of what deleted and purged queues left behind.
+func (s *Shard) dig() {
+	if len(s.graves) == 0 {
+		return
+	}
+	if g := s.graves[0]; g.Free(s.arena, core.PurgeBatch) {
+		s.graves[0] = nil
+		s.graves = s.graves[1:]
+	}
+}
+
+// End finishes a turn: return delivery windows, publish the mailboxes, wake
+// the loops that sleep.
+func (s *Shard) End() {
+	s.returnCredit()
+	for i := range s.out {
+		o := &s.out[i]
+		if o.box != nil && o.box.Flush() {
+			s.env.wake(i)
+		}
+	}
+}
+
+// Congested reports that some other shard takes its commands slower than this
+// one makes them. Sessions then stop reading from publishers for the turn.
+func (s *Shard) Congested() bool {
+	for i := range s.out {
+		if len(s.out[i].pending) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Observe brings a queue to rest before its state is told to anybody.
+func (s *Shard) Observe(q *queue.Queue) {
+	s.runDeaths()
+	q.Settle(s.now, core.DispatchBatch)
+	s.runDeaths()
+}
