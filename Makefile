@@ -1,0 +1,81 @@
+# The verbs of this repository. "make" alone lists them. Only Go is needed, except where a line says more.
+
+GO          ?= go
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 10s
+BENCHFLAGS  ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the verbs
+	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+.PHONY: build
+build: ## build bin/ringmq
+	$(GO) build -o bin/ringmq ./cmd/ringmq
+
+.PHONY: run
+run: ## run the broker with its defaults, data in ./data
+	$(GO) run ./cmd/ringmq serve
+
+.PHONY: test
+test: ## run all tests, the black-box suites on both I/O backends included
+	$(GO) test -count=1 ./...
+
+.PHONY: race
+race: ## run all tests under the race detector, the broker that the suites start included
+	RINGMQ_TEST_RACE=1 $(GO) test -race -count=1 ./...
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (10s)
+	./.ci/fuzz $(FUZZTIME)
+
+.PHONY: uapi
+uapi: ## hold the kernel ABI types against giouring, the independent reference
+	$(GO) test -tags giouring -ldflags=-checklinkname=0 ./ring/uapi
+
+.PHONY: suite
+suite: ## run the integration tests of the Go client amqp091-go (needs root and ip from iproute2)
+	$(GO) test -count=1 -tags suite -timeout 20m ./test/suite/...
+
+.PHONY: interop
+interop: ## run Python, Node and Java clients (needs python3, node and npm, java and mvn; what is missing is reported as not run)
+	$(GO) test -count=1 -tags interop -timeout 15m -v ./test/interop
+
+.PHONY: soak
+soak: ## run the long leak and disturbance tests
+	RINGMQ_TEST_SOAK=1 $(GO) test -count=1 -timeout 60m ./test/...
+
+.PHONY: crash
+crash: ## kill and restart the broker under load (arrives with the log; says so until then)
+	@if [ -d test/crash ]; then $(GO) test -count=1 ./test/crash/...; \
+	else echo "nothing to run yet: storage is in memory, there is nothing to recover"; fi
+
+.PHONY: bench
+bench: build ## measure a broker started for it; BENCHFLAGS are passed on, e.g. BENCHFLAGS="--vs amqp://localhost:5673"
+	bin/ringmq bench $(BENCHFLAGS)
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck (fetched through the Go module proxy)
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run: gofmt -w on these files"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+.PHONY: tidy
+tidy: ## check the house rules: imports, lengths, doc.go, hot files
+	$(GO) test -count=1 ./test/tidy
+
+.PHONY: generate
+generate: ## regenerate generated code and the settings table of docs/configuration.md
+	$(GO) generate ./...
+	$(GO) test -count=1 -run TestConfigurationPage ./cmd/ringmq -rewrite
+
+.PHONY: ci
+ci: ## everything that decides whether a change may land
+	./.ci/run
+
+.PHONY: clean
+clean: ## remove what building and testing left in the tree
+	rm -rf bin bench-results test/interop/scratch
+	$(GO) clean -testcache

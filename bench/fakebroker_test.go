@@ -1,0 +1,390 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fakeBroker is a small AMQP 0-9-1 server, enough for every scenario: it
+// routes, queues, delivers, confirms and settles under one lock.
+type fakeBroker struct {
+	listener net.Listener
+	group    sync.WaitGroup
+
+	mu        sync.Mutex
+	queues    map[string]*fakeQueue
+	exchanges map[string]*fakeExchange
+	conns     map[*fakeConn]bool
+	published int64
+}
+
+type fakeExchange struct {
+	kind     string
+	bindings []binding
+}
+
+type fakeQueue struct {
+	messages  []fakeMessage
+	consumers []*fakeConsumer
+	turn      int
+}
+
+type fakeMessage struct {
+	exchange, key string
+	content       []byte // header and body frames as they came
+}
+
+type fakeConsumer struct {
+	conn  *fakeConn
+	tag   string
+	noAck bool
+	queue *fakeQueue
+}
+
+// fakeConn is one connection; a writer goroutine empties out, so that the
+// broker's lock is never held over a blocking write.
+type fakeConn struct {
+	b    *fakeBroker
+	nc   net.Conn
+	cond *sync.Cond // on b.mu
+	out  bytes.Buffer
+	gone bool
+
+	confirms uint64
+	confirm  bool
+	prefetch int
+	tag      uint64
+	unacked  []uint64
+}
+
+func startFakeBroker(t testing.TB) *fakeBroker {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newFakeBroker(l)
+	t.Cleanup(b.stop)
+	return b
+}
+
+func newFakeBroker(l net.Listener) *fakeBroker {
+	b := &fakeBroker{listener: l, queues: map[string]*fakeQueue{}, exchanges: map[string]*fakeExchange{}, conns: map[*fakeConn]bool{}}
+	b.group.Add(1)
+	go func() {
+		defer b.group.Done()
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c := &fakeConn{b: b, nc: nc, cond: sync.NewCond(&b.mu)}
+			b.mu.Lock()
+			b.conns[c] = true
+			b.mu.Unlock()
+			b.group.Add(2)
+			go c.read()
+			go c.writeLoop()
+		}
+	}()
+	return b
+}
+
+func (b *fakeBroker) url() string { return "amqp://guest:guest@" + b.listener.Addr().String() }
+
+func (b *fakeBroker) stop() {
+	b.listener.Close()
+	b.mu.Lock()
+	for c := range b.conns {
+		c.nc.Close()
+	}
+	b.mu.Unlock()
+	b.group.Wait()
+}
+
+func (c *fakeConn) writeLoop() {
+	defer c.b.group.Done()
+	for {
+		c.b.mu.Lock()
+		for c.out.Len() == 0 && !c.gone {
+			c.cond.Wait()
+		}
+		chunk := append([]byte(nil), c.out.Bytes()...)
+		c.out.Reset()
+		gone := c.gone
+		c.b.mu.Unlock()
+		if len(chunk) > 0 {
+			if _, err := c.nc.Write(chunk); err != nil {
+				gone = true
+			}
+		}
+		if gone {
+			c.nc.Close()
+			return
+		}
+	}
+}
+
+func (c *fakeConn) read() {
+	defer c.b.group.Done()
+	defer c.leave()
+	r := bufio.NewReaderSize(c.nc, 64<<10)
+	head := make([]byte, 8)
+	if _, err := io.ReadFull(r, head); err != nil || !bytes.Equal(head, protocolHeader) {
+		return
+	}
+	properties, err := appendTable([]byte{0, 9}, map[string]any{"product": "FakeMQ", "version": "1.2.3"})
+	if err != nil {
+		panic(err)
+	}
+	properties = appendLongstr(appendLongstr(properties, "PLAIN"), "en_US")
+	c.b.mu.Lock()
+	c.send(0, connectionStart, properties)
+	c.b.mu.Unlock()
+	var pending *fakeMessage
+	var left uint64
+	for {
+		frame, err := readTestFrame(r)
+		if err != nil {
+			return
+		}
+		c.b.mu.Lock()
+		payload := frame[frameHeadSize : len(frame)-1]
+		switch frame[0] {
+		case frameMethod:
+			pending = c.method(be.Uint16(frame[1:]), be.Uint32(payload), payload[4:])
+		case frameHeader:
+			left = be.Uint64(payload[4:])
+			pending.content = append(pending.content, frame...)
+		case frameBody:
+			left -= uint64(len(payload))
+			pending.content = append(pending.content, frame...)
+		}
+		if frame[0] != frameMethod && left == 0 {
+			c.publish(*pending)
+			pending = nil
+		}
+		done := c.gone
+		c.b.mu.Unlock()
+		if done {
+			return
+		}
+	}
+}
+
+func readTestFrame(r io.Reader) ([]byte, error) {
+	head := make([]byte, frameHeadSize)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	frame := make([]byte, frameHeadSize+int(be.Uint32(head[3:]))+1)
+	copy(frame, head)
+	if _, err := io.ReadFull(r, frame[frameHeadSize:]); err != nil {
+		return nil, err
+	}
+	if frame[len(frame)-1] != frameEnd {
+		return nil, errFrameEnd
+	}
+	return frame, nil
+}
+
+// leave takes the connection's consumers away.
+func (c *fakeConn) leave() {
+	c.b.mu.Lock()
+	defer c.b.mu.Unlock()
+	for _, q := range c.b.queues {
+		var rest []*fakeConsumer
+		for _, k := range q.consumers {
+			if k.conn != c {
+				rest = append(rest, k)
+			}
+		}
+		q.consumers = rest
+	}
+	delete(c.b.conns, c)
+	c.gone = true
+	c.cond.Signal()
+}
+
+func (c *fakeConn) send(channel uint16, id uint32, args []byte) {
+	c.out.Write(appendMethod(nil, channel, id, args))
+	c.cond.Signal()
+}
+
+// args reads method arguments in order.
+type testArgs []byte
+
+func (a *testArgs) skip(n int) { *a = (*a)[n:] }
+func (a *testArgs) str() string {
+	n := int((*a)[0])
+	s := string((*a)[1 : 1+n])
+	a.skip(1 + n)
+	return s
+}
+
+// method handles one method; for basic.publish it returns the message begun.
+func (c *fakeConn) method(channel uint16, id uint32, raw []byte) *fakeMessage {
+	a := testArgs(raw)
+	switch id {
+	case connectionStartOk:
+		c.send(0, connectionTune, []byte{0, 255, 0, 2, 0, 0, 0, 60})
+	case connectionOpen:
+		if vhost := a.str(); vhost != "/" {
+			c.send(0, connectionClose, append(appendShortstr([]byte{2, 18}, "vhost "+vhost+" not found"), 0, 0, 0, 0))
+			return nil
+		}
+		c.send(0, connectionOpenOk, []byte{0})
+	case connectionClose:
+		c.send(0, connectionCloseOk, nil)
+		c.gone = true
+	case channelOpen:
+		c.send(channel, channelOpenOk, []byte{0, 0, 0, 0})
+	case channelClose:
+		c.send(channel, channelCloseOk, nil)
+	case basicQos:
+		c.prefetch = int(be.Uint16(raw[4:]))
+		c.send(channel, basicQosOk, nil)
+	case confirmSelect:
+		c.confirm = true
+		c.send(channel, confirmSelectOk, nil)
+	case basicAck:
+		c.settle(be.Uint64(raw), raw[8]&1 != 0)
+	case basicPublish:
+		a.skip(2)
+		return &fakeMessage{exchange: a.str(), key: a.str()}
+	default:
+		c.declaration(channel, id, a)
+	}
+	return nil
+}
+
+func (c *fakeConn) declaration(channel uint16, id uint32, a testArgs) {
+	a.skip(2)
+	name := a.str()
+	switch id {
+	case queueDeclare:
+		if c.b.queues[name] == nil {
+			c.b.queues[name] = &fakeQueue{}
+		}
+		c.send(channel, queueDeclareOk, append(appendShortstr(nil, name), make([]byte, 8)...))
+	case queueDelete:
+		held := 0
+		if q := c.b.queues[name]; q != nil {
+			held = len(q.messages)
+		}
+		delete(c.b.queues, name)
+		c.send(channel, queueDeleteOk, be.AppendUint32(nil, uint32(held)))
+	case exchangeDeclare:
+		c.b.exchanges[name] = &fakeExchange{kind: a.str()}
+		c.send(channel, exchangeDeclareOk, nil)
+	case exchangeDelete:
+		delete(c.b.exchanges, name)
+		c.send(channel, exchangeDeleteOk, nil)
+	case queueBind:
+		x := c.b.exchanges[a.str()]
+		x.bindings = append(x.bindings, binding{name, a.str()})
+		c.send(channel, queueBindOk, nil)
+	case basicConsume:
+		tag := a.str()
+		q := c.b.queues[name]
+		q.consumers = append(q.consumers, &fakeConsumer{conn: c, tag: tag, noAck: a[0]&2 != 0, queue: q})
+		c.send(channel, basicConsumeOk, appendShortstr(nil, tag))
+		c.b.pump(q)
+	default:
+		panic(fmt.Sprintf("fake broker: method %d.%d", id>>16, id&0xffff))
+	}
+}
+
+func (c *fakeConn) publish(m fakeMessage) {
+	if m.key == "forbidden" {
+		c.send(0, connectionClose, append(appendShortstr([]byte{1, 147}, "ACCESS_REFUSED - no"), 0, 0, 0, 0))
+		return
+	}
+	c.b.published++
+	for _, q := range c.b.route(m) {
+		q.messages = append(q.messages, m)
+		c.b.pump(q)
+	}
+	if c.confirm {
+		c.confirms++
+		c.send(1, basicAck, append(be.AppendUint64(nil, c.confirms), 0))
+	}
+}
+
+func (b *fakeBroker) route(m fakeMessage) (to []*fakeQueue) {
+	x := b.exchanges[m.exchange]
+	if x == nil {
+		if q := b.queues[m.key]; q != nil {
+			to = append(to, q)
+		}
+		return to
+	}
+	for _, bind := range x.bindings {
+		if x.kind == "fanout" || topicMatches(strings.Split(bind.key, "."), strings.Split(m.key, ".")) {
+			to = append(to, b.queues[bind.queue])
+		}
+	}
+	return to
+}
+
+func topicMatches(pattern, key []string) bool {
+	switch {
+	case len(pattern) == 0:
+		return len(key) == 0
+	case pattern[0] == "#":
+		return topicMatches(pattern[1:], key) || len(key) > 0 && topicMatches(pattern, key[1:])
+	case len(key) == 0:
+		return false
+	}
+	return (pattern[0] == "*" || pattern[0] == key[0]) && topicMatches(pattern[1:], key[1:])
+}
+
+// pump delivers what the queue's consumers have room for.
+func (b *fakeBroker) pump(q *fakeQueue) {
+	for len(q.messages) > 0 {
+		k := q.ready()
+		if k == nil {
+			return
+		}
+		m := q.messages[0]
+		q.messages = q.messages[1:]
+		c := k.conn
+		c.tag++
+		if !k.noAck {
+			c.unacked = append(c.unacked, c.tag)
+		}
+		args := be.AppendUint64(appendShortstr(nil, k.tag), c.tag)
+		args = appendShortstr(appendShortstr(append(args, 0), m.exchange), m.key)
+		c.send(1, basicDeliver, args)
+		c.out.Write(m.content)
+	}
+}
+
+func (q *fakeQueue) ready() *fakeConsumer {
+	for range q.consumers {
+		q.turn = (q.turn + 1) % len(q.consumers)
+		if k := q.consumers[q.turn]; k.noAck || k.conn.prefetch == 0 || len(k.conn.unacked) < k.conn.prefetch {
+			return k
+		}
+	}
+	return nil
+}
+
+func (c *fakeConn) settle(tag uint64, multiple bool) {
+	var rest []uint64
+	for _, u := range c.unacked {
+		if u > tag || !multiple && u != tag {
+			rest = append(rest, u)
+		}
+	}
+	c.unacked = rest
+	for _, q := range c.b.queues {
+		c.b.pump(q)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// configFileBytesMax bounds what is read as a configuration file: a wrong path may lead to
+// anything.
+const configFileBytesMax = 1 << 20
+
+// fileValue is one key of the configuration file.
+type fileValue struct {
+	texts  []string
+	source string // "FILE:LINE: key", the head of an error about the value
+}
+
+// readConfigFile reads a TOML file whose keys are setting names. A key that no setting has is
+// refused with its line: a mistyped limit that is silently ignored is found out in production.
+func readConfigFile(path string, list []setting) (map[string]fileValue, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > configFileBytesMax {
+		return nil, fmt.Errorf("--config %s: larger than %d bytes, not a configuration file", path, configFileBytesMax)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		return nil, fmt.Errorf("--config %s: %w", path, err)
+	}
+	raw := map[string]any{}
+	meta, err := toml.Decode(string(text), &raw)
+	if err != nil {
+		var parse toml.ParseError
+		if errors.As(err, &parse) {
+			return nil, fmt.Errorf("%s:%d: %s", path, parse.Position.Line, parse.Message)
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	out := map[string]fileValue{}
+	for _, key := range meta.Keys() {
+		name := key.String()
+		source := fmt.Sprintf("%s:%d: %s", path, keyLine(string(text), name), name)
+		s := findSetting(list, name)
+		if s == nil || !s.key {
+			return nil, fmt.Errorf("%s: unknown key%s", source, suggest(name, list))
+		}
+		texts, err := configTexts(raw[name], s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
+		}
+		out[name] = fileValue{texts, source}
+	}
+	return out, nil
+}
+
+// configTexts turns a decoded TOML value into the texts that a flag would have given.
+func configTexts(v any, s *setting) ([]string, error) {
+	switch v := v.(type) {
+	case string:
+		return splitList(*s, v), nil
+	case bool, int64:
+		return []string{fmt.Sprint(v)}, nil
+	case []any:
+		if !s.list || len(v) == 0 {
+			break
+		}
+		var out []string
+		for _, item := range v {
+			text, ok := item.(string)
+			if !ok {
+				return nil, fmt.Errorf("want %s in quotes", wanted(s.field))
+			}
+			out = append(out, text)
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("want %s", wanted(s.field))
+}
+
+// keyLine finds the line on which a key is given; 1 when it cannot be told.
+func keyLine(text, key string) int {
+	last := key[strings.LastIndexByte(key, '.')+1:]
+	pattern := regexp.MustCompile(`^\s*\[?\s*["']?(?:[\w.-]+\.)?` + regexp.QuoteMeta(last) + `["']?\s*[=\]]`)
+	for i, line := range strings.Split(text, "\n") {
+		if pattern.MatchString(line) {
+			return i + 1
+		}
+	}
+	return 1
+}
