@@ -51,8 +51,12 @@ type Conn struct {
 	lastRead int64 // ns
 	bytesIn  uint64
 	bytesOut uint64
-	local    netip.AddrPort
-	remote   netip.AddrPort
+
+	inputTurn  uint32 // io_uring: the turn that inputBytes is of
+	inputBytes int32  // received in that turn
+
+	local  netip.AddrPort
+	remote netip.AddrPort
 }
 
 // Loop returns the loop that owns the connection.

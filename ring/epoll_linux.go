@@ -17,9 +17,9 @@ const (
 	// epollBatch bounds the events of one turn.
 	epollBatch = 256
 	// epollReads bounds the receives of one connection in one turn; the event comes again.
-	epollReads = 4
+	epollReads = 1
 	// epollBufferMin is the least size of the one receive buffer, which no connection keeps.
-	epollBufferMin = 64 << 10
+	epollBufferMin = turnConnBytes
 	// epollIovecs bounds one gathered send.
 	epollIovecs = 256
 	// epollSends bounds the sends of one connection in one turn.

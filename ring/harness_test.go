@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,6 +94,8 @@ func needBackend(t testing.TB, name string) {
 // nothing is left over.
 func startGroup(t testing.TB, o Options, app *testApp) (*Group, string) {
 	t.Helper()
+	procs := runtime.GOMAXPROCS(0) // Start changes it
+	t.Cleanup(func() { runtime.GOMAXPROCS(procs) })
 	g, err := New(o, app)
 	if err != nil {
 		t.Fatal(err)

@@ -81,9 +81,10 @@ func (q *sendQueue) gather(dst []iovec) (count, bytes int) {
 			continue
 		}
 		s := &b.segs[pos]
+		n := min(s.n, gatherBytesMax-bytes)
 		dst[count].Base = (*byte)(s.p)
-		dst[count].SetLen(s.n)
-		bytes += s.n
+		dst[count].SetLen(n)
+		bytes += n
 		count++
 		pos++
 	}

@@ -20,8 +20,10 @@ const uringName = "io_uring"
 const (
 	uringEntries     = 1024
 	uringCompletions = 8192
-	// uringBatch bounds the completions of one turn.
-	uringBatch = 256
+	// uringBatch bounds the completions that one turn acts on, uringInputMax those that wait for it
+	// outside of the kernel's queue.
+	uringBatch    = 256
+	uringInputMax = 4096
 	// uringIovecs bounds one gathered send; uringIovecArena is for all sends of one submission.
 	uringIovecs     = 256
 	uringIovecArena = 8192
@@ -62,7 +64,9 @@ type uring struct {
 	bufs *uapi.BufRing
 	bell bell
 
-	cqes [uringBatch]uapi.CQE
+	cqes  [uringBatch]uapi.CQE
+	input []uapi.CQE // reaped, not yet acted on
+	turn  uint32     // counts calls of handleInput
 
 	// Scatter lists of the sends prepared since the last enter. The kernel copies them when it takes
 	// the submission, so one enter later all of it is free again.
@@ -91,7 +95,9 @@ func (u *uring) Name() string { return uringName }
 func (u *uring) Bell() { u.bell.ring() }
 
 // Quiet reports that neither completions nor work for the kernel are waiting.
-func (u *uring) Quiet() bool { return !u.ring.Ready() && u.ring.Unsubmitted() == 0 }
+func (u *uring) Quiet() bool {
+	return len(u.input) == 0 && !u.ring.Ready() && u.ring.Unsubmitted() == 0
+}
 
 // sqe returns a free submission entry, handing the earlier ones over when all are in use.
 func (u *uring) sqe(userData uint64) *uapi.SQE {
@@ -165,7 +171,7 @@ func (u *uring) Send(c *Conn) {
 	}
 	iov := u.iovecs[u.iovecPos : u.iovecPos+uringIovecs]
 	count, _ := u.port.Gather(c, iov)
-	const flags = unix.MSG_NOSIGNAL | unix.MSG_WAITALL
+	const flags = unix.MSG_NOSIGNAL
 	s := u.sqe(0)
 	if count == 1 {
 		uapi.PrepSend(s, c.fd, uint64(uintptr(unsafe.Pointer(iov[0].Base))), uint32(iov[0].Len), flags)
@@ -214,7 +220,7 @@ func (u *uring) close(c *Conn) {
 // Poll submits, waits, and handles the completions.
 func (u *uring) Poll(wait int64) int {
 	switch {
-	case wait != 0 && !u.ring.Ready():
+	case wait != 0 && len(u.input) == 0 && !u.ring.Ready():
 		u.port.CountSyscall()
 		u.checkEnter(u.ring.Wait(wait))
 	case u.ring.Unsubmitted() > 0 || u.ring.NeedsEnter():
@@ -222,16 +228,74 @@ func (u *uring) Poll(wait int64) int {
 		u.checkEnter(u.ring.Submit())
 	}
 	u.port.Tick()
-	n := u.ring.Reap(u.cqes[:])
-	events := 0
-	for i := range u.cqes[:n] {
-		events += u.handle(&u.cqes[i])
-	}
+	u.reap()
+	events := u.handleInput()
 	if u.recycled {
 		u.recycled = false
 		u.bufs.Publish()
 	}
 	return events
+}
+
+// reap copies completions out. Sends are acted on at once: a connection whose output is out may be
+// given more in this turn, however much input stands before it. All else queues up in input.
+func (u *uring) reap() {
+	for len(u.input) < uringInputMax {
+		n := u.ring.Reap(u.cqes[:])
+		for i := range u.cqes[:n] {
+			e := &u.cqes[i]
+			if e.UserData>>uringOpShift == uringOpSend {
+				u.onSend(u.conn(e), e)
+				continue
+			}
+			u.input = append(u.input, *e)
+		}
+		if n < len(u.cqes) {
+			return
+		}
+	}
+}
+
+// handleInput acts on what has completed, up to the bounds of a turn: deliveries and other work come
+// between, and a fast publisher does not run ahead of what its messages cause. A connection that has had
+// its share is passed over, in order, so that an acknowledgement never waits behind another connection's
+// flood. It returns how many completions were worth another turn; what is left makes the next Poll
+// return at once.
+func (u *uring) handleInput() (events int) {
+	u.turn++
+	budget := turnInputBytes
+	kept := 0
+	for i := range u.input {
+		e := &u.input[i]
+		if i-kept >= uringBatch || budget <= 0 || u.hadShare(e) {
+			u.input[kept] = *e
+			kept++
+			continue
+		}
+		if e.UserData>>uringOpShift == uringOpRecv && e.Res > 0 {
+			budget -= int(e.Res)
+		}
+		events += u.handle(e)
+	}
+	u.input = u.input[:kept]
+	return events
+}
+
+// hadShare reports that a completion is input of a connection that was served enough in this turn. What
+// comes after such a completion is of the same connection's future and is passed over as well.
+func (u *uring) hadShare(e *uapi.CQE) bool {
+	if e.UserData>>uringOpShift != uringOpRecv {
+		return false
+	}
+	c := u.conn(e)
+	if c.inputTurn != u.turn {
+		c.inputTurn, c.inputBytes = u.turn, 0
+	}
+	if c.inputBytes >= turnConnBytes {
+		return true
+	}
+	c.inputBytes += max(e.Res, 0)
+	return false
 }
 
 // handle acts on one completion and returns 1 if it was worth another turn.
@@ -240,9 +304,6 @@ func (u *uring) handle(e *uapi.CQE) int {
 	case uringOpRecv:
 		u.onRecv(u.conn(e), e)
 		return 1
-	case uringOpSend:
-		u.onSend(u.conn(e), e)
-		return 0
 	case uringOpAccept:
 		u.onAccept(int(e.UserData&uringTagMask), e)
 		return 1
