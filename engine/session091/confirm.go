@@ -144,10 +144,12 @@ func (ch *channel) sendAck(seq uint64, multiple bool) {
 	m := amqp091.BasicAck{DeliveryTag: seq, Multiple: multiple}
 	b := ch.c.rc.Reserve(confirmFrame)
 	ch.c.rc.Commit(len(m.Append(b[:0], ch.id)))
+	ch.c.checkChoke()
 }
 
 func (ch *channel) sendNack(seq uint64) {
 	m := amqp091.BasicNack{DeliveryTag: seq, Requeue: true}
 	b := ch.c.rc.Reserve(confirmFrame)
 	ch.c.rc.Commit(len(m.Append(b[:0], ch.id)))
+	ch.c.checkChoke()
 }

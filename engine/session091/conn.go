@@ -33,7 +33,8 @@ type conn struct {
 
 	state     state
 	waiting   bool // for an answer of another loop
-	stalled   bool // publishes wait because another loop is congested
+	stalled   bool // publishes wait: another loop is congested, or consumers lag
+	choked    bool // the client does not read its answers
 	inParse   bool
 	queued    bool // on the loop's list of connections to resume
 	sasl      uint8
@@ -52,8 +53,10 @@ type conn struct {
 	low  []*channel          // channels with small numbers
 	high map[uint16]*channel // the others
 
-	carry []byte // a frame that is not complete yet
-	stash []byte // not parsed because the connection waits or stalls
+	carry    []byte // a frame that is not complete yet
+	stash    []byte // not parsed because the connection waits or stalls
+	stashAt  int    // of stash, parsed already
+	paceFrom int64  // pacing is not tried again before, monotonic nanoseconds
 
 	vhost     *engine.VHost
 	user      string
@@ -131,7 +134,7 @@ func (c *conn) each(f func(*channel)) {
 
 // stopped reports that no further frame may be handled now.
 func (c *conn) stopped() bool {
-	return c.waiting || c.stalled || c.state >= stateDying
+	return c.waiting || c.stalled || c.choked || c.state >= stateDying
 }
 
 // Data implements ring.Handler.
@@ -154,6 +157,9 @@ func (c *conn) keep(p []byte) {
 	if c.state >= stateDying {
 		return
 	}
+	if c.stash == nil {
+		c.stash = c.lp.stashes.get()
+	}
 	c.stash = append(c.stash, p...)
 	c.rc.PauseRead()
 }
@@ -172,26 +178,25 @@ func (c *conn) proceed() {
 	if c.state >= stateDying || c.stopped() {
 		return
 	}
-	buf := c.stash
-	if len(buf) == 0 {
-		c.rc.ResumeRead()
-		return
+	if c.stashAt < len(c.stash) {
+		// Nobody else touches the stash while parse runs.
+		c.stashAt += c.parse(c.stash[c.stashAt:])
+		if c.stashAt < len(c.stash) && c.state < stateDying {
+			return
+		}
 	}
-	// Parsing may stop again and the client may be told to go on: the stash is
-	// not touched by anybody else while parse runs.
-	n := c.parse(buf)
-	if c.state >= stateDying {
-		c.stash = nil
-		return
-	}
-	if n < len(buf) {
-		c.stash = buf[n:]
-		return
-	}
-	c.stash = nil
+	c.dropStash()
 	if !c.stopped() {
 		c.rc.ResumeRead()
 	}
+}
+
+// dropStash gives the stash's memory back.
+func (c *conn) dropStash() {
+	if c.stash != nil {
+		c.lp.stashes.put(c.stash)
+	}
+	c.stash, c.stashAt = nil, 0
 }
 
 // await runs fn on a queue's shard and done back here. Parsing stops meanwhile.
@@ -217,6 +222,18 @@ func (c *conn) await(shard int, fn func(at *engine.Shard), done func()) {
 func (c *conn) send(n uint16, m amqp091.Method) {
 	c.lp.scratch = m.Append(c.lp.scratch[:0], n)
 	c.rc.Write(c.lp.scratch)
+	c.checkChoke()
+}
+
+// chokeBytes is how much unread output stops a connection's own commands: it
+// asked for the answers and does not read them. Deliveries stop far below.
+const chokeBytes = 1 << 20
+
+// checkChoke stops parsing until the client has read what it asked for.
+func (c *conn) checkChoke() {
+	if c.rc.Pending() > chokeBytes {
+		c.choked = true
+	}
 }
 
 // fail ends the connection with connection.close. id is the method that
@@ -253,7 +270,7 @@ func (c *conn) drop(reason string) {
 	c.lastError = reason
 	c.release()
 	c.state = stateDying
-	c.stash, c.carry = nil, nil
+	c.carry = nil
 	c.arm(timerDrop, dropDelay)
 }
 
@@ -289,6 +306,10 @@ func (c *conn) deleteExclusive(done func()) {
 
 // Drained implements ring.Handler: the connection can take deliveries again.
 func (c *conn) Drained(*ring.Conn) {
+	if c.choked {
+		c.choked = false
+		c.wake()
+	}
 	if c.state != stateOpen {
 		return
 	}
@@ -314,7 +335,8 @@ func (c *conn) Closed(_ *ring.Conn, reason error) {
 	}
 	c.state = stateDead
 	c.lp.loop.Disarm(&c.timer)
-	c.stash, c.carry = nil, nil
+	c.dropStash()
+	c.carry = nil
 	delete(c.lp.conns, c)
 }
 

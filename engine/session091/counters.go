@@ -73,7 +73,7 @@ func (t *totals) addLoop(lp *loopState) {
 	for c := range lp.conns {
 		t.connections++
 		t.channels += c.channels
-		t.stashBytes += len(c.stash)
+		t.stashBytes += len(c.stash) - c.stashAt
 		t.partialBytes += len(c.carry)
 		c.each(func(ch *channel) {
 			t.heldDeliveries += ch.unacked.count

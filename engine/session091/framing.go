@@ -156,6 +156,6 @@ func (c *conn) finish() {
 		return
 	}
 	c.state = stateDying
-	c.stash, c.carry = nil, nil
+	c.carry = nil
 	c.rc.Close()
 }

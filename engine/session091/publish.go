@@ -260,6 +260,9 @@ func (ch *channel) routeOf(m *core.Message, x *engine.Exchange) []*queue.Queue {
 func (ch *channel) checkCongestion(only *queue.Queue) {
 	s := ch.c.shard
 	if only != nil && only.Shard == s.Index {
+		if only.Ready() > paceReady {
+			ch.c.pace(only)
+		}
 		return
 	}
 	if s.Congested() {

@@ -57,6 +57,9 @@ type loopState struct {
 	resuming   []*conn
 	stalled    []*conn    // wait for another loop to catch up
 	confirming []*channel // have confirms to send at the end of the turn
+	paced      []paced    // publishers that wait for consumers
+	paceTimer  ring.Timer
+	stashes    stashPool
 	chunks     chunkPool
 	fields     fields
 	scratch    []byte
@@ -114,6 +117,7 @@ func (s *Server) Turn(l *ring.Loop) (more bool) {
 	lp := s.loops[l.Index()]
 	lp.shard.Begin(l.Now())
 	lp.unstall()
+	lp.unpace()
 	lp.continueParsing()
 	more = lp.shard.Settle()
 	lp.flushConfirms()
