@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"sync/atomic"
+
 	"ringmq/engine/core"
 	"ringmq/engine/queue"
 )
@@ -27,9 +29,14 @@ type Shard struct {
 	scratch  routeScratch
 	deadHead []byte // scratch of dead lettering
 
-	// Stats of this shard; read by others through Snapshot.
+	// Stats of this shard; the loop reads them for others.
 	Stats ShardStats
+
+	delivered atomic.Uint64 // by all queues, as of the last turn; any loop reads it
 }
+
+// Delivered counts the deliveries of the shard's queues. Any loop may ask.
+func (s *Shard) Delivered() uint64 { return s.delivered.Load() }
 
 // ShardStats counts what passed through a shard since it started.
 type ShardStats struct {
@@ -127,12 +134,21 @@ func (s *Shard) Settle() (more bool) {
 			break
 		}
 		s.dirty, s.settling = s.settling[:0], s.dirty
+		sum := uint64(0)
 		for i, q := range s.settling {
 			s.settling[i] = nil
 			q.Dirty = false
-			if !q.Deleted() && q.Settle(s.now, core.DispatchBatch) {
+			if q.Deleted() {
+				continue
+			}
+			before := q.Delivered
+			if q.Settle(s.now, core.DispatchBatch) {
 				s.MarkDirty(q)
 			}
+			sum += q.Delivered - before
+		}
+		if sum > 0 {
+			s.delivered.Store(s.delivered.Load() + sum)
 		}
 		s.settling = s.settling[:0]
 	}

@@ -23,6 +23,7 @@ func (q *Queue) Settle(now int64, budget int) (more bool) {
 	if q.order.live == 0 {
 		q.order.release(q.host.Arena())
 	}
+	q.show()
 	return more
 }
 

@@ -72,6 +72,7 @@ func (q *Queue) Delete(now int64) int {
 	q.ready, q.unacked, q.readyBytes = 0, 0, 0
 	q.deadlines, q.zeros = nil, nil
 	q.exclusive = nil
+	q.show()
 	for _, c := range members {
 		c.Sink.Cancelled()
 	}

@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"sync/atomic"
+
 	"ringmq/engine/core"
 )
 
@@ -81,8 +83,33 @@ type Queue struct {
 	deleted    bool
 	usedAt     int64
 
+	// Seen is what other loops may look at, as of the last Settle.
+	Seen Gauges
+
 	// Counters since the queue was made.
 	Published, Delivered, Acked, Expired, Dropped, Refused uint64
+}
+
+// Gauges are a queue's figures for other loops: a little old, never torn.
+type Gauges struct {
+	ready     atomic.Int64
+	consumers atomic.Int64
+	delivered atomic.Uint64
+}
+
+// Ready is the number of messages that could be delivered.
+func (g *Gauges) Ready() int64 { return g.ready.Load() }
+
+// Consumers is the number of consumers.
+func (g *Gauges) Consumers() int64 { return g.consumers.Load() }
+
+// Delivered counts deliveries since the queue was made.
+func (g *Gauges) Delivered() uint64 { return g.delivered.Load() }
+
+func (q *Queue) show() {
+	q.Seen.ready.Store(int64(q.ready))
+	q.Seen.consumers.Store(int64(len(q.members)))
+	q.Seen.delivered.Store(q.Delivered)
 }
 
 // New makes an empty queue. It may be called on any loop, before the queue is

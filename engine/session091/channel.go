@@ -30,6 +30,7 @@ type channel struct {
 	dirty   bool // on the loop's list of channels with confirms to send
 
 	pub       publishing
+	sincePace uint32 // publishes to queues of other loops
 	confirms  confirms
 	tx        *txState
 	nextTag   uint64 // of the next delivery

@@ -18,16 +18,24 @@ const (
 	paceReady  = 32768
 	paceResume = 16384
 
-	// paceTick is how often a pause is looked at.
-	paceTick = int64(time.Millisecond)
+	// pacePublishes is how many publishes to another loop's queue go by between
+	// two looks at it.
+	pacePublishes = 64
 
-	// paceDrain is how many messages a tick must have drained for the pause to
-	// go on: a quarter of a million a second.
-	paceDrain = 256
+	// paceTick is how often a pause is judged: long enough that a loop which
+	// the scheduler put aside for a few milliseconds is not taken for idle
+	// consumers.
+	paceTick = int64(10 * time.Millisecond)
+
+	// paceDrain is how many messages the queue's loop must have delivered in a
+	// tick for the pause to go on, 200,000 a second, and paceDrainQueue how
+	// many of them must be the queue's own.
+	paceDrain      = 2000
+	paceDrainQueue = 200
 
 	// paceRest is how long a publisher is left alone after a pause that did
-	// not help.
-	paceRest = int64(50 * time.Millisecond)
+	// not help: one that never helps costs a publisher a twentieth of its rate.
+	paceRest = int64(200 * time.Millisecond)
 )
 
 // paced is a publisher that waits for a queue's consumers.
@@ -36,17 +44,27 @@ type paced struct {
 	q         *queue.Queue
 	since     int64  // start of this tick, monotonic nanoseconds
 	delivered uint64 // of the queue at that time
+	busy      uint64 // deliveries of its whole loop at that time
+}
+
+// mark begins a tick.
+func (p *paced) mark(now int64) {
+	p.since = now
+	p.delivered = p.q.Seen.Delivered()
+	p.busy = p.c.srv.Broker.Shards[p.q.Shard].Delivered()
 }
 
 // pace pauses a publisher whose queue is far ahead of active consumers.
 func (c *conn) pace(q *queue.Queue) {
 	now := c.shard.Now()
-	if c.stalled || now < c.paceFrom || q.Consumers() == 0 {
+	if c.stalled || now < c.paceFrom || q.Seen.Consumers() == 0 {
 		return
 	}
 	c.stalled = true
 	lp := c.lp
-	lp.paced = append(lp.paced, paced{c, q, now, q.Delivered})
+	p := paced{c: c, q: q}
+	p.mark(now)
+	lp.paced = append(lp.paced, p)
 	lp.armPace(now)
 }
 
@@ -55,7 +73,7 @@ func (lp *loopState) armPace(now int64) {
 		if lp.paceTimer.Fire == nil {
 			lp.paceTimer.Fire = func(int64) {} // its turn does the work
 		}
-		lp.loop.Arm(&lp.paceTimer, now+paceTick)
+		lp.loop.Arm(&lp.paceTimer, now+int64(time.Millisecond))
 	}
 }
 
@@ -73,7 +91,7 @@ func (lp *loopState) unpace() {
 			continue
 		}
 		if now-p.since >= paceTick {
-			p.since, p.delivered = now, p.q.Delivered
+			p.mark(now)
 		}
 		kept = append(kept, p)
 	}
@@ -85,11 +103,12 @@ func (lp *loopState) unpace() {
 }
 
 func (p *paced) over(now int64) bool {
-	if p.q.Ready() < paceResume || p.q.Consumers() == 0 || p.c.state >= stateDying {
+	if p.q.Seen.Ready() < paceResume || p.q.Seen.Consumers() == 0 || p.c.state >= stateDying {
 		return true
 	}
-	ticks := (now - p.since) / paceTick
-	if ticks > 0 && p.q.Delivered-p.delivered < uint64(ticks)*paceDrain {
+	ticks := uint64((now - p.since) / paceTick)
+	if ticks > 0 && (p.q.Seen.Delivered()-p.delivered < ticks*paceDrainQueue ||
+		p.c.srv.Broker.Shards[p.q.Shard].Delivered()-p.busy < ticks*paceDrain) {
 		p.c.paceFrom = now + paceRest
 		return true
 	}

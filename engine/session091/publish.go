@@ -215,11 +215,11 @@ func (ch *channel) publish(m *core.Message, x *engine.Exchange, mandatory bool, 
 		for _, q := range queues {
 			s.Publish(q, m, nil, 0)
 		}
-		ch.checkCongestion(nil)
+		ch.checkCongestion(queues[0])
 		return
 	}
 	ch.publishConfirmed(m, queues, seq)
-	ch.checkCongestion(nil)
+	ch.checkCongestion(queues[0])
 }
 
 // publishConfirmed hands a message over and keeps count of the answers
@@ -256,16 +256,21 @@ func (ch *channel) routeOf(m *core.Message, x *engine.Exchange) []*queue.Queue {
 }
 
 // checkCongestion stops the connection's parsing while another loop lags, so
-// that mailboxes stay bounded.
-func (ch *channel) checkCongestion(only *queue.Queue) {
+// that mailboxes stay bounded, and while consumers of the queue do.
+func (ch *channel) checkCongestion(q *queue.Queue) {
 	s := ch.c.shard
-	if only != nil && only.Shard == s.Index {
-		if only.Ready() > paceReady {
-			ch.c.pace(only)
+	if q.Shard == s.Index {
+		if q.Ready() > paceReady {
+			ch.c.pace(q)
 		}
 		return
 	}
 	if s.Congested() {
 		ch.c.stall()
+		return
+	}
+	// Another loop's figures are not worth a look for every message.
+	if ch.sincePace++; ch.sincePace%pacePublishes == 0 && q.Seen.Ready() > paceReady {
+		ch.c.pace(q)
 	}
 }
