@@ -3,6 +3,7 @@
 GO          ?= go
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
+SCENARIO    ?= all
 BENCHFLAGS  ?=
 
 .DEFAULT_GOAL := help
@@ -53,8 +54,8 @@ crash: ## kill and restart the broker under load (arrives with the log; says so 
 	else echo "nothing to run yet: storage is in memory, there is nothing to recover"; fi
 
 .PHONY: bench
-bench: build ## measure a broker started for it; BENCHFLAGS are passed on, e.g. BENCHFLAGS="--vs amqp://localhost:5673"
-	bin/ringmq bench $(BENCHFLAGS)
+bench: build ## measure a broker started for it: SCENARIO=throughput BENCHFLAGS="--size 16 --vs rabbitmq"
+	bin/ringmq bench $(SCENARIO) $(BENCHFLAGS)
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck (fetched through the Go module proxy)

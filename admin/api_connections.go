@@ -62,10 +62,9 @@ func hostText(a netip.AddrPort) string {
 func (a *api) connections(w http.ResponseWriter, _ *request) {
 	list := a.src.Connections()
 	slices.SortFunc(list, func(x, y ConnInfo) int { return strings.Compare(x.Name, y.Name) })
-	node := a.src.Overview().Node
 	out := make([]connectionJSON, len(list)) // an empty list must encode as [], not null
 	for i := range list {
-		out[i] = newConnectionJSON(&list[i], node)
+		out[i] = newConnectionJSON(&list[i], a.node)
 	}
 	writeJSON(w, http.StatusOK, out)
 }
@@ -74,7 +73,7 @@ func (a *api) connection(w http.ResponseWriter, r *request) {
 	list := a.src.Connections()
 	for i := range list {
 		if list[i].Name == r.names[0] {
-			writeJSON(w, http.StatusOK, newConnectionJSON(&list[i], a.src.Overview().Node))
+			writeJSON(w, http.StatusOK, newConnectionJSON(&list[i], a.node))
 			return
 		}
 	}

@@ -10,12 +10,13 @@ import (
 type api struct {
 	src    Source
 	log    *slog.Logger
+	node   string // name of this broker in listings; it does not change
 	router router
 }
 
 // Handler returns the whole HTTP surface of the broker, without a listener.
 func Handler(src Source, log *slog.Logger) http.Handler {
-	a := &api{src: src, log: log}
+	a := &api{src: src, log: log, node: src.Overview().Node}
 	rt := &a.router
 	rt.handle("GET", "/health", a.health)
 	rt.handle("GET", "/health/ready", a.health)

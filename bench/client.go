@@ -15,6 +15,7 @@ import (
 
 const (
 	frameMaxWanted = 131072           // octets, what every broker offers by default
+	loginTimeout   = 10 * time.Second // what brokers themselves allow for it
 	callTimeout    = 60 * time.Second // deleting a queue with a long backlog takes its time
 	readBufferSize = 256 << 10        // octets; fits in a core's second level cache
 )
@@ -132,7 +133,7 @@ func bindLate(_, _ string, raw syscall.RawConn) error {
 }
 
 func (c *conn) handshake(e endpoint) error {
-	if err := c.setReadTimeout(callTimeout); err != nil {
+	if err := c.setReadTimeout(loginTimeout); err != nil {
 		return err
 	}
 	if err := c.write(protocolHeader); err != nil {
@@ -179,8 +180,10 @@ func (c *conn) handshake(e endpoint) error {
 	if err := c.write(c.out); err != nil {
 		return err
 	}
-	_, err = c.await(connectionOpenOk)
-	return err
+	if _, err = c.await(connectionOpenOk); err != nil {
+		return err
+	}
+	return c.setReadTimeout(callTimeout)
 }
 
 // tableString finds a long string at the top level of an encoded table. It

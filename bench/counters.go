@@ -13,8 +13,11 @@ import (
 // entersCounter counts the server's kernel entries of the message path.
 const entersCounter = "ringmq_loop_enters_total"
 
+// infoMetric carries version, I/O backend and sync mode as labels.
+const infoMetric = "ringmq_info"
+
 // metrics is a metrics page, its samples summed over labels, plus the labels
-// of *_info samples (version, sync mode and the like).
+// of infoMetric.
 type metrics struct {
 	values map[string]float64
 	info   map[string]string
@@ -63,7 +66,7 @@ func parseMetrics(r io.Reader) (metrics, error) {
 			continue
 		}
 		m.values[name] += value
-		if strings.HasSuffix(name, "_info") {
+		if name == infoMetric {
 			parseLabels(labels, m.info)
 		}
 	}

@@ -147,35 +147,40 @@ func (c *fakeConn) read() {
 	c.b.mu.Lock()
 	c.send(0, connectionStart, properties)
 	c.b.mu.Unlock()
-	var pending *fakeMessage
-	var left uint64
+	var content fakeContent
 	for {
 		frame, err := readTestFrame(r)
-		if err != nil {
-			return
-		}
-		c.b.mu.Lock()
-		payload := frame[frameHeadSize : len(frame)-1]
-		switch frame[0] {
-		case frameMethod:
-			pending = c.method(be.Uint16(frame[1:]), be.Uint32(payload), payload[4:])
-		case frameHeader:
-			left = be.Uint64(payload[4:])
-			pending.content = append(pending.content, frame...)
-		case frameBody:
-			left -= uint64(len(payload))
-			pending.content = append(pending.content, frame...)
-		}
-		if frame[0] != frameMethod && left == 0 {
-			c.publish(*pending)
-			pending = nil
-		}
-		done := c.gone
-		c.b.mu.Unlock()
-		if done {
+		if err != nil || !c.frame(frame, &content) {
 			return
 		}
 	}
+}
+
+// fakeContent is the message that a channel is in the middle of.
+type fakeContent struct {
+	message *fakeMessage
+	left    uint64
+}
+
+// frame handles one frame under the lock and reports whether to go on.
+func (c *fakeConn) frame(frame []byte, content *fakeContent) bool {
+	c.b.mu.Lock()
+	defer c.b.mu.Unlock()
+	payload := frame[frameHeadSize : len(frame)-1]
+	if frame[0] == frameMethod {
+		content.message = c.method(be.Uint16(frame[1:]), be.Uint32(payload), payload[4:])
+		return !c.gone
+	}
+	if frame[0] == frameHeader {
+		content.left = be.Uint64(payload[4:])
+	} else {
+		content.left -= uint64(len(payload))
+	}
+	content.message.content = append(content.message.content, frame...)
+	if content.left == 0 {
+		c.publish(*content.message)
+	}
+	return !c.gone
 }
 
 func readTestFrame(r io.Reader) ([]byte, error) {
@@ -234,6 +239,7 @@ func (c *fakeConn) method(channel uint16, id uint32, raw []byte) *fakeMessage {
 	switch id {
 	case connectionStartOk:
 		c.send(0, connectionTune, []byte{0, 255, 0, 2, 0, 0, 0, 60})
+	case connectionTuneOk:
 	case connectionOpen:
 		if vhost := a.str(); vhost != "/" {
 			c.send(0, connectionClose, append(appendShortstr([]byte{2, 18}, "vhost "+vhost+" not found"), 0, 0, 0, 0))
@@ -297,7 +303,8 @@ func (c *fakeConn) declaration(channel uint16, id uint32, a testArgs) {
 		c.send(channel, basicConsumeOk, appendShortstr(nil, tag))
 		c.b.pump(q)
 	default:
-		panic(fmt.Sprintf("fake broker: method %d.%d", id>>16, id&0xffff))
+		text := fmt.Sprintf("fake broker lacks method %d.%d", id>>16, id&0xffff)
+		c.send(0, connectionClose, append(appendShortstr([]byte{2, 28}, text), 0, 0, 0, 0))
 	}
 }
 
@@ -327,7 +334,9 @@ func (b *fakeBroker) route(m fakeMessage) (to []*fakeQueue) {
 	}
 	for _, bind := range x.bindings {
 		if x.kind == "fanout" || topicMatches(strings.Split(bind.key, "."), strings.Split(m.key, ".")) {
-			to = append(to, b.queues[bind.queue])
+			if q := b.queues[bind.queue]; q != nil {
+				to = append(to, q)
+			}
 		}
 	}
 	return to

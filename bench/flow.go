@@ -93,7 +93,7 @@ func (f *flow) delivered() (n int64) {
 // newFlow declares the queues and opens all connections. The caller closes
 // the flow, also after an error (then it is nil).
 func newFlow(ctx context.Context, t *target, o *Options, spec flowSpec) (*flow, error) {
-	f := &flow{o: o, t: t, spec: spec, failures: make(chan error, spec.producers+spec.consumers)}
+	f := &flow{o: o, t: t, spec: spec, failures: make(chan error, 2*spec.producers+spec.consumers)}
 	if err := f.open(ctx); err != nil {
 		f.close()
 		return nil, err
@@ -218,6 +218,9 @@ func (f *flow) start() {
 			p.sched = newSchedule(begin, f.spec.rate, i, len(f.producers))
 		}
 		f.spawn(p.run)
+		if p.window == 0 {
+			f.spawn(p.watch)
+		}
 	}
 }
 

@@ -51,11 +51,33 @@ func (p *producer) run() error {
 	return p.explain(err)
 }
 
-// explain replaces a write error by the close frame that caused it, if the
-// broker sent one.
+// watch reads what the broker says to a producer that has no reason to read:
+// without it a refused publish would look like a very fast broker.
+func (p *producer) watch() error {
+	for {
+		frame, err := p.c.readFrame()
+		if err == nil && frame[0] == frameMethod && len(frame) >= frameOverhead+4 {
+			err = closeError(frame)
+		}
+		if p.flow.stopped.Load() {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("producer: %w", err)
+		}
+	}
+}
+
+// explain words a failure. A failed write is the broker's doing, and what it
+// said before is still to be read: by the watcher, or here.
 func (p *producer) explain(err error) error {
 	if err == nil || p.flow.stopped.Load() {
 		return nil
+	}
+	if p.window == 0 {
+		// Long enough for the watcher, whose report wins, to read it.
+		time.Sleep(200 * time.Millisecond)
+		return fmt.Errorf("producer: %w", err)
 	}
 	_ = p.c.setReadTimeout(200 * time.Millisecond)
 	if _, closeErr := p.c.await(0); closeErr != nil && !errors.Is(closeErr, errClosed) {

@@ -12,7 +12,7 @@ func allSteps(o *Options) []step {
 		if o.Quick {
 			own.Duration = min(own.Duration, seconds(time.Second))
 			own.Warmup = min(own.Warmup, seconds(200*time.Millisecond))
-			own.Messages, own.Connections = min(own.Messages, 50000), min(max(own.Connections, 1), 200)
+			own.Messages, own.Connections = min(own.Messages, 50000), min(own.Connections, 200)
 		}
 		return step{title, &own, run}
 	}

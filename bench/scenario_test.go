@@ -41,7 +41,7 @@ func serveFake(args []string) int {
 		return 1
 	}
 	go http.Serve(web, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, `ringmq_build_info{version="0",sync="always"} 1`)
+		fmt.Fprintln(w, `ringmq_info{version="0.1",io="epoll",sync="always"} 1`)
 		fmt.Fprintln(w, `ringmq_loop_enters_total{loop="0"} 10`)
 		fmt.Fprintln(w, `ringmq_messages_published_total 7`)
 	}))
@@ -162,8 +162,8 @@ func TestStartsItsOwnServer(t *testing.T) {
 		t.Fatalf("standard output is not JSON alone: %v\n%s", err, stdout)
 	}
 	r := d.Medians[0]
-	if r.Sync != "always" {
-		t.Errorf("sync mode %q, want it from the counters page", r.Sync)
+	if r.Sync != "always" || r.Broker != "ringmq 0.1 epoll" {
+		t.Errorf("broker %q, sync mode %q, want both from the counters page", r.Broker, r.Sync)
 	}
 	if enters := r.find("kernel entries", "/msg"); enters == nil || enters.Value == nil || *enters.Value != 0 {
 		t.Errorf("kernel entries: the page is constant, want 0 per message, got %+v", enters)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 )
 
@@ -46,9 +47,10 @@ func connectTarget(ctx context.Context, url string, pid int, counters string) (*
 		t.pid, _ = listenerPID(procRoot, e.addr)
 	}
 	if t.counters == "" {
-		if host, _, err := net.SplitHostPort(e.addr); err == nil {
-			t.counters = "http://" + net.JoinHostPort(host, "15672") + "/metrics"
-		}
+		t.counters = defaultCounters(e.addr, t.pid)
+	}
+	if t.counters == "" {
+		return t, nil
 	}
 	m, err := readMetrics(t.counters)
 	if err != nil {
@@ -56,7 +58,28 @@ func connectTarget(ctx context.Context, url string, pid int, counters string) (*
 		return t, nil
 	}
 	t.sync = m.info["sync"]
+	if version := m.info["version"]; version != "" {
+		// Towards clients it may present itself under a name that they know.
+		t.name = strings.TrimSpace("ringmq " + version + " " + m.info["io"])
+	}
 	return t, nil
+}
+
+// defaultCounters is the metrics page on the usual port of the broker's host.
+// On this machine it must be the same process's: another broker's counters
+// would be worse than none.
+func defaultCounters(addr string, pid int) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return ""
+	}
+	page := net.JoinHostPort(host, "15672")
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		if holder, err := listenerPID(procRoot, page); err != nil || holder != pid {
+			return ""
+		}
+	}
+	return "http://" + page + "/metrics"
 }
 
 // open makes a connection with channel 1 open.

@@ -66,6 +66,10 @@ func newShard(b *Broker, index, shards int) *Shard {
 // Arena is the loop's off-heap memory.
 func (s *Shard) Arena() core.Arena { return s.arena }
 
+// Tick tells the time of this turn. Input is handled before Begin, so whoever
+// brings it calls Tick first.
+func (s *Shard) Tick(now int64) { s.now = now }
+
 // Now is the time of this turn in monotonic nanoseconds.
 func (s *Shard) Now() int64 { return s.now }
 

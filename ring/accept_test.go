@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -210,6 +211,9 @@ func TestOptions(t *testing.T) {
 func TestStartFailure(t *testing.T) {
 	boom := errors.New("boom")
 	app := &testApp{}
+	before := openDescriptors(t)
+	procs := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(procs)
 	g, err := New(Options{Cores: []int{0, 1}, NewBackend: func(i int) (Backend, error) {
 		b, err := newEpoll(i)
 		if i == 1 {
@@ -220,8 +224,14 @@ func TestStartFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := g.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
 	if err := g.Start(); !errors.Is(err, boom) {
 		t.Errorf("Start returned %v", err)
+	}
+	if after := openDescriptors(t); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 	if n := app.stops.Load(); n != 1 {
 		t.Errorf("Stop was called %d times, want once: on the loop that had started", n)

@@ -284,3 +284,45 @@ func TestShutdownWithOpenConnections(t *testing.T) {
 		}
 	})
 }
+
+// TestLingeringEnds: a peer that neither reads nor closes holds a closing connection for a bounded
+// time only, whether output is pending or we wait for its FIN.
+func TestLingeringEnds(t *testing.T) {
+	cases := []struct {
+		name   string
+		output int
+		budget int64
+	}{{"nothing pending", 0, drainBudgetNS}, {"output pending", 32 << 20, flushBudgetNS}}
+	onBackends(t, func(t *testing.T, o Options) {
+		for _, tc := range cases {
+			t.Run(tc.name, func(t *testing.T) {
+				var now atomic.Int64
+				now.Store(1e12)
+				o.Clock = now.Load
+				conns := make(chan *Conn, 1)
+				_, addr := startGroup(t, o, &testApp{accept: func(_ *Loop, c *Conn) Handler { conns <- c; return &echo{} }})
+				dial(t, addr)
+				c := await(t, conns, "Accept")
+				l := c.Loop()
+				onLoop(t, l, func() { c.Write(make([]byte, tc.output)); c.Close() })
+				// Until the loop has nothing left to do but to wait.
+				eventually(t, "the linger timer", func() (armed bool) {
+					onLoop(t, l, func() { armed = l.lingerTimer.Armed() && (tc.output > 0 || c.flags&connFinishing != 0) })
+					return armed
+				})
+				now.Add(tc.budget - 10e6)
+				for range 3 {
+					onLoop(t, l, func() {})
+				}
+				if n := l.Stats().Connections; n != 1 {
+					t.Errorf("%d connections before the budget is used up", n)
+				}
+				now.Add(2 * lingerEveryNS)
+				eventually(t, "the end", func() bool {
+					onLoop(t, l, func() {})
+					return l.Stats().Connections == 0
+				})
+			})
+		}
+	})
+}

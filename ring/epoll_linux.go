@@ -226,15 +226,13 @@ func (e *epoll) ended(c *Conn, err error) {
 func (e *epoll) Send(c *Conn) {
 	for range epollSends {
 		count, bytes := e.port.Gather(c, e.iovecs)
-		n, errno := e.sendmsg(c.fd, count)
-		switch {
-		case errno == syscall.EINTR:
-			e.port.Sent(c, 0, nil) // nothing taken: the next turn tries again
-			return
-		case errno != 0 && errno != syscall.EAGAIN && errno != syscall.ENOBUFS && errno != syscall.ENOMEM:
+		e.port.CountSyscall()
+		n, errno := sendNow(c.fd, e.iovecs[:count], e.msghdr)
+		if errno != 0 && !sendTransient(errno) {
 			e.port.Sent(c, 0, errno)
 			return
-		case n < bytes:
+		}
+		if n < bytes {
 			c.SetSending(true)
 			c.io |= epollWriting
 			e.update(c)
@@ -244,26 +242,6 @@ func (e *epoll) Send(c *Conn) {
 			return
 		}
 	}
-}
-
-// sendmsg sends the first count elements of e.iovecs.
-func (e *epoll) sendmsg(fd int32, count int) (int, syscall.Errno) {
-	const flags = unix.MSG_NOSIGNAL | unix.MSG_DONTWAIT
-	e.port.CountSyscall()
-	var n uintptr
-	var errno syscall.Errno
-	if count == 1 {
-		v := &e.iovecs[0]
-		n, _, errno = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(v.Base)), uintptr(v.Len),
-			flags, 0, 0)
-	} else {
-		e.msghdr.Iovlen = uint64(count)
-		n, _, errno = unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(e.msghdr)), flags)
-	}
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), 0
 }
 
 // ShutdownWrite sends FIN. An error means that the connection is already gone; its input will tell.

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// epollListBytes is the mapping of the scatter list and its msghdr.
+const epollListBytes = epollIovecs*unsafe.Sizeof(iovec{}) + unsafe.Sizeof(unix.Msghdr{})
+
 // Open makes the epoll set and the buffers.
 func (e *epoll) Open(p *Port) error {
 	e.port = p
@@ -18,14 +21,13 @@ func (e *epoll) Open(p *Port) error {
 	e.fd = fd
 	size := max(p.Options().RecvBufferSize, epollBufferMin)
 	buffer := mapPages(uintptr(size))
-	list := mapPages(epollIovecs*unsafe.Sizeof(iovec{}) + unsafe.Sizeof(unix.Msghdr{}))
+	list := mapPages(epollListBytes)
 	if buffer == nil || list == nil {
 		return fmt.Errorf("mapping the receive buffer: %w", syscall.ENOMEM)
 	}
 	e.buffer = unsafe.Slice((*byte)(buffer), size)
 	e.iovecs = unsafe.Slice((*iovec)(list), epollIovecs)
 	e.msghdr = (*unix.Msghdr)(unsafe.Add(list, epollIovecs*unsafe.Sizeof(iovec{})))
-	e.msghdr.Iov = &e.iovecs[0]
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET}
 	*eventData(&ev) = epollBell << epollKindShift
 	if errno := e.control(unix.EPOLL_CTL_ADD, e.bell.fd, &ev); errno != 0 {
@@ -92,12 +94,16 @@ func socketError(fd int) syscall.Errno {
 	return syscall.Errno(v)
 }
 
-// Close frees the set, the buffers and the bell.
+// Close frees the set, the buffers and the bell; after a failed Open, what there is of them.
 func (e *epoll) Close() {
 	if e.fd >= 0 {
 		_ = unix.Close(e.fd) // an epoll set has nothing to report at close
-		_ = unix.MunmapPtr(unsafe.Pointer(&e.buffer[0]), uintptr(len(e.buffer)))
-		_ = unix.MunmapPtr(unsafe.Pointer(&e.iovecs[0]), epollIovecs*unsafe.Sizeof(iovec{})+unsafe.Sizeof(unix.Msghdr{}))
+	}
+	if e.buffer != nil {
+		_ = unix.MunmapPtr(unsafe.Pointer(&e.buffer[0]), uintptr(len(e.buffer))) // our own mapping
+	}
+	if e.msghdr != nil {
+		_ = unix.MunmapPtr(unsafe.Pointer(&e.iovecs[0]), epollListBytes)
 	}
 	e.bell.close()
 }

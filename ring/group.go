@@ -174,7 +174,10 @@ func (g *Group) Listen(addr string) (net.Addr, error) {
 		g.listeners = append(g.listeners, ln)
 		return ln.addr, nil
 	}
-	g.loops[0].Post(func() { g.loops[0].startListening([]*Listener{ln}) })
+	if !g.loops[0].Post(func() { g.loops[0].startListening([]*Listener{ln}) }) {
+		closeSocket(ln.fd)
+		return nil, ErrStopped
+	}
 	return ln.addr, nil
 }
 
@@ -202,6 +205,9 @@ func (g *Group) Start() error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		g.stopped = true
+		for _, ln := range g.listeners {
+			closeSocket(ln.fd)
+		}
 		g.postStop()
 		<-g.done
 		return err
@@ -221,7 +227,7 @@ func (g *Group) StopAccepting() {
 func (g *Group) stopAcceptingLocked() {
 	if !g.started {
 		for _, ln := range g.listeners {
-			g.loops[0].backend.Refuse(ln.fd)
+			closeSocket(ln.fd)
 		}
 		g.listeners = nil
 		return
@@ -303,13 +309,14 @@ func (l *Loop) open() error {
 }
 
 func (l *Loop) openFailed(err error) error {
-	l.refusePosts()
+	l.posts.close()
+	l.backend.Close()
 	return fmt.Errorf("ring: loop %d: %w", l.index, err)
 }
 
 // shut ends the loop: what was posted in time still runs, then nothing more is taken.
 func (l *Loop) shut() {
-	for _, f := range l.refusePosts() {
+	for _, f := range l.posts.close() {
 		f()
 	}
 	l.settle()
@@ -317,14 +324,4 @@ func (l *Loop) shut() {
 	must(len(l.slots) == len(l.freeSlots), "a stopped loop has connections")
 	l.pool.close()
 	l.backend.Close()
-}
-
-// refusePosts makes Post refuse and returns what it had taken.
-func (l *Loop) refusePosts() []func() {
-	l.postMu.Lock()
-	defer l.postMu.Unlock()
-	l.closed = true
-	posts := l.posts
-	l.posts = nil
-	return posts
 }

@@ -4,10 +4,13 @@ package ring
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 )
+
+// Token is what an App gets back when a WriteShared buffer is free again. It
+// is opaque to the ring.
+type Token = unsafe.Pointer
 
 // App is what the loops run. Every method is called on the loop's own locked thread.
 type App interface {
@@ -22,7 +25,7 @@ type App interface {
 	// staged for other loops and Wake them.
 	BeforeSleep(l *Loop)
 	// Release gives back the token of a WriteShared, never inside a call of the App or a Handler.
-	Release(l *Loop, token unsafe.Pointer)
+	Release(l *Loop, token Token)
 	// Stop is the last call on the loop; all its connections are gone.
 	Stop(l *Loop)
 }
@@ -66,6 +69,7 @@ type Loop struct {
 	gap       int64 // ns, moving average between polls that found something
 	collected int64 // ns, last Slab.Collect
 	asleep    bool  // we set sleeping in this turn
+	flushing  int   // connections that had output when the flush began
 	stopping  bool  // connections are going, nothing new comes
 	stopped   bool  // the last turn is over
 
@@ -87,12 +91,8 @@ type Loop struct {
 	_ cacheLinePad // apart from what other threads write
 	// sleeping is 1 while this loop may be blocked and nobody has rung yet.
 	sleeping atomic.Uint32
-	// pending says that posts is not empty.
-	posted atomic.Bool
-	postMu sync.Mutex
-	posts  []func() // guarded by postMu
-	closed bool     // guarded by postMu: Post refuses
-	_      cacheLinePad
+	posts    postbox
+	_        cacheLinePad
 
 	stats loopStats
 }
@@ -119,7 +119,7 @@ func (l *Loop) turn() {
 		l.gap += (l.now - l.lastEvent - l.gap) / 8
 		l.lastEvent = l.now
 	}
-	if l.posted.Load() {
+	if l.posts.any.Load() {
 		l.runPosted()
 	}
 	if len(l.notify) > 0 {
@@ -151,7 +151,7 @@ func (l *Loop) turn() {
 
 // leftovers reports that something came up behind the place where the turn handles it.
 func (l *Loop) leftovers() bool {
-	return len(l.notify)+len(l.ending)+len(l.orphans)+len(l.dirty) > 0 || l.posted.Load() || l.stopped
+	return len(l.notify)+len(l.ending)+len(l.orphans)+len(l.dirty) > 0 || l.posts.any.Load() || l.stopped
 }
 
 func (l *Loop) awake() {
@@ -212,7 +212,7 @@ func (l *Loop) spin() bool {
 	}
 	for l.group.clock.now() < end {
 		for range 32 {
-			if !l.backend.Quiet() || l.posted.Load() {
+			if !l.backend.Quiet() || l.posts.any.Load() {
 				return true
 			}
 		}
@@ -228,6 +228,7 @@ func (l *Loop) markDirty(c *Conn) {
 // flush sends the output of the connections that have any. What becomes dirty meanwhile waits.
 func (l *Loop) flush() {
 	n := len(l.dirty)
+	l.flushing = n
 	for i := 0; i < n; i++ {
 		c := l.dirty[i]
 		c.flags &^= connDirty

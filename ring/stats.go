@@ -14,7 +14,7 @@ type LoopStats struct {
 	BytesIn         int64 // received
 	BytesOut        int64 // taken by the kernel
 	OutChunksLive   int64 // output chunks of 32 KiB in use
-	RecvBuffersLive int64 // receive buffers not with the kernel
+	RecvBuffersLive int64 // receive buffers kept beyond a turn: 0, handlers only borrow them
 	RecvStarved     int64 // times the kernel found no receive buffer
 	SharedLive      int64 // WriteShared tokens not yet released
 	LongestTurnNS   int64 // since the start, its system calls included, waiting excluded

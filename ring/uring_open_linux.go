@@ -10,6 +10,9 @@ import (
 	"ringmq/ring/uapi"
 )
 
+// uringListBytes is the mapping of the scatter lists: the iovecs, then the msghdrs.
+const uringListBytes = uringIovecArena*unsafe.Sizeof(iovec{}) + uringMsghdrs*unsafe.Sizeof(unix.Msghdr{})
+
 // Open makes the ring on the calling thread, registers the receive buffers and arms the bell.
 func (u *uring) Open(p *Port) error {
 	u.port = p
@@ -21,23 +24,19 @@ func (u *uring) Open(p *Port) error {
 	_ = r.RegisterSelf() // a refusal only costs a few ns per enter
 	o := p.Options()
 	if u.bufs, errno = uapi.NewBufRing(r, 0, uint32(o.RecvBuffers), o.RecvBufferSize); errno != 0 {
-		r.Close()
 		return fmt.Errorf("io_uring provided buffers: %w", errno)
 	}
-	iov := mapPages(uringIovecArena * unsafe.Sizeof(iovec{}))
-	msg := mapPages(uringMsghdrs * unsafe.Sizeof(unix.Msghdr{}))
-	if iov == nil || msg == nil {
-		r.Close()
+	if u.lists = mapPages(uringListBytes); u.lists == nil {
 		return fmt.Errorf("mapping scatter lists: %w", syscall.ENOMEM)
 	}
-	u.iovecs = unsafe.Slice((*iovec)(iov), uringIovecArena)
-	u.msghdrs = unsafe.Slice((*unix.Msghdr)(msg), uringMsghdrs)
+	u.iovecs = unsafe.Slice((*iovec)(u.lists), uringIovecArena)
+	u.msghdrs = unsafe.Slice((*unix.Msghdr)(unsafe.Add(u.lists, uringIovecArena*unsafe.Sizeof(iovec{}))), uringMsghdrs)
 	u.armBell()
 	return nil
 }
 
 func (u *uring) armBell() {
-	s := u.sqe(0)
+	s := u.sqe()
 	uapi.PrepPollMultishot(s, int32(u.bell.fd), unix.POLLIN)
 	s.UserData = uringOpBell << uringOpShift
 }
@@ -50,7 +49,7 @@ func (u *uring) Listen(ln *Listener) {
 	}
 	u.listeners[ln.Index()] = ln
 	u.accepting[ln.Index()] = true
-	s := u.sqe(0)
+	s := u.sqe()
 	uapi.PrepAcceptMultishot(s, int32(ln.Descriptor()), unix.SOCK_CLOEXEC)
 	s.UserData = uringOpAccept<<uringOpShift | uint64(ln.Index())
 }
@@ -62,7 +61,7 @@ func (u *uring) Unlisten(ln *Listener) {
 		u.closeListener(ln)
 		return
 	}
-	s := u.sqe(0)
+	s := u.sqe()
 	uapi.PrepCancel(s, uringOpAccept<<uringOpShift|uint64(ln.Index()), 0)
 	s.UserData = uringOpIgnored << uringOpShift
 }
@@ -90,14 +89,16 @@ func (u *uring) onAccept(index int, e *uapi.CQE) {
 	}
 }
 
-// Close frees the ring, the buffers and the bell.
+// Close frees the ring, the buffers and the bell; after a failed Open, what there is of them.
 func (u *uring) Close() {
-	if u.ring != nil {
+	if u.bufs != nil {
 		u.bufs.Close(u.ring)
+	}
+	if u.ring != nil {
 		u.ring.Close()
-		_ = unix.MunmapPtr(unsafe.Pointer(&u.iovecs[0]), uringIovecArena*unsafe.Sizeof(iovec{})) // our own
-		_ = unix.MunmapPtr(unsafe.Pointer(&u.msghdrs[0]), uringMsghdrs*unsafe.Sizeof(unix.Msghdr{}))
-		u.iovecs, u.msghdrs = nil, nil
+	}
+	if u.lists != nil {
+		_ = unix.MunmapPtr(u.lists, uringListBytes) // our own mapping: it cannot fail
 	}
 	u.bell.close()
 }

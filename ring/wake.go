@@ -21,33 +21,6 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Post runs f on the loop, in one of its next turns. Any goroutine. It reports false, and f will not
-// run, when the loop has stopped. Not for the message path: it takes a lock.
-func (l *Loop) Post(f func()) bool {
-	l.postMu.Lock()
-	if l.closed {
-		l.postMu.Unlock()
-		return false
-	}
-	l.posts = append(l.posts, f)
-	l.posted.Store(true)
-	l.postMu.Unlock()
-	l.Wake()
-	return true
-}
-
-// runPosted runs what was posted so far; what the functions post comes next turn.
-func (l *Loop) runPosted() {
-	l.postMu.Lock()
-	posts := l.posts
-	l.posts = nil
-	l.posted.Store(false)
-	l.postMu.Unlock()
-	for _, f := range posts {
-		f()
-	}
-}
-
 // one is what ringing an eventfd adds.
 var one = [8]byte{1}
 

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -287,6 +289,56 @@ func TestDrainTellsClients(t *testing.T) {
 	}
 	c.ExpectConnectionClose(320, "broker forced connection closure with reason 'shutdown'")
 	p.wait(t, exitOK)
+}
+
+// TestCloseByName shows the way of client suites that force reconnects: list, find, delete.
+func TestCloseByName(t *testing.T) {
+	p := startProcess(t)
+	c := rawamqp.New(t, p.amqp, rawamqp.Options{})
+	var list []struct {
+		Name     string
+		User     string
+		VHost    string
+		State    string
+		Protocol string
+	}
+	body := api(t, p, "GET", "/api/connections/", "", 200)
+	if err := json.Unmarshal(body, &list); err != nil || len(list) != 1 {
+		t.Fatalf("%s, %v", body, err)
+	}
+	if l := list[0]; l.User != "guest" || l.VHost != "/" || l.State != "running" || l.Protocol != "AMQP 0-9-1" {
+		t.Errorf("%+v", l)
+	}
+	path := "/api/connections/" + url.PathEscape(list[0].Name)
+	api(t, p, "DELETE", path, "moving house", 204)
+	c.ExpectConnectionClose(320, "moving house")
+	c.EOF()
+	api(t, p, "DELETE", path, "", 404)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t, exitOK)
+}
+
+// api sends one request as guest and returns the body of an answer with that status.
+func api(t *testing.T, p *process, method, path, reason string, status int) []byte {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://"+p.http+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth("guest", "guest")
+	r.Header.Set("X-Reason", reason)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != status {
+		t.Fatalf("%s %s: %d %s, %v; want %d", method, path, resp.StatusCode, body, err, status)
+	}
+	return body
 }
 
 // TestSecondSignal shows that while a silent client holds up the drain, /health says 503, and

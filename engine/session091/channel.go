@@ -138,16 +138,20 @@ func (ch *channel) remove() {
 	ch.c.channels--
 }
 
-// unexpected is a frame that interrupts a content (WIR-07).
-func (ch *channel) unexpected(typ byte) {
+// interrupted is a method in the middle of a content (WIR-07). On a closing
+// channel it only ends the content that is being discarded: the client gave it
+// up when it saw our close.
+func (ch *channel) interrupted() (goOn bool) {
 	if ch.closing {
-		return
+		ch.content, ch.discard = contentNone, false
+		return true
 	}
 	text := "expected content header for class 60, got non content header frame instead"
 	if ch.content == contentBody {
 		text = "expected content body, got non content body frame instead"
 	}
 	ch.c.fail(amqp091.UnexpectedFrame, amqp091.MethodBasicPublish, text)
+	return false
 }
 
 // methodClosing handles what still arrives on a closing channel.

@@ -89,52 +89,60 @@ func (ch *channel) markDirty() {
 }
 
 // flushConfirms tells the client what was settled: one ack for all that is
-// settled in order, single ones for what is ahead (CNF-04, CNF-06).
+// settled in order, single ones for what is ahead (CNF-04, CNF-06). No number
+// is told twice, except that an ack of several may reach over numbers that
+// were told alone.
 func (ch *channel) flushConfirms() {
 	f := &ch.confirms
 	if ch.ended || !ch.confirm {
 		return
 	}
-	for _, seq := range f.outside {
-		if seq >= f.base && f.slots[seq-f.base].refused {
-			ch.sendNack(seq)
-			f.slots[seq-f.base].sent = true
-		}
-	}
+	last, untold := f.ready, f.ready-f.sent
 	n := 0
 	for n < len(f.slots) && f.slots[n].settled {
-		if f.slots[n].refused {
-			// An ack of several must not cover a refused number.
-			ch.sendAcks()
-			f.ready, f.sent = f.base+uint64(n), f.base+uint64(n)
-		} else {
-			f.ready = f.base + uint64(n)
-		}
+		sl, seq := &f.slots[n], f.base+uint64(n)
 		n++
+		switch {
+		case sl.sent:
+		case sl.refused:
+			// An ack of several must not cover a refused number.
+			ch.sendAcks(last, untold)
+			untold = 0
+			ch.sendNack(seq)
+		default:
+			last = seq
+			untold++
+		}
 	}
+	ch.sendAcks(last, untold)
 	if n > 0 {
-		f.slots = f.slots[:copy(f.slots, f.slots[n:])]
 		f.base += uint64(n)
+		f.ready = f.base - 1
+		f.slots = f.slots[:copy(f.slots, f.slots[n:])]
 	}
-	ch.sendAcks()
+	f.sent = f.ready
 	for _, seq := range f.outside {
-		if len(f.slots) == 0 || seq < f.base || seq-f.base >= uint64(len(f.slots)) {
+		if seq < f.base || seq-f.base >= uint64(len(f.slots)) {
 			continue
 		}
-		if sl := &f.slots[seq-f.base]; !sl.sent {
-			sl.sent = true
+		sl := &f.slots[seq-f.base]
+		if sl.sent {
+			continue
+		}
+		sl.sent = true
+		if sl.refused {
+			ch.sendNack(seq)
+		} else {
 			ch.sendAck(seq, false)
 		}
 	}
 	f.outside = f.outside[:0]
 }
 
-// sendAcks acknowledges what is settled in order and not yet told.
-func (ch *channel) sendAcks() {
-	f := &ch.confirms
-	if f.ready > f.sent {
-		ch.sendAck(f.ready, f.ready-f.sent > 1)
-		f.sent = f.ready
+// sendAcks acknowledges untold numbers up to last with one method.
+func (ch *channel) sendAcks(last, untold uint64) {
+	if untold > 0 {
+		ch.sendAck(last, untold > 1)
 	}
 }
 

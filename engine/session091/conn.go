@@ -142,6 +142,7 @@ func (c *conn) Data(_ *ring.Conn, p []byte) {
 	if c.state >= stateDying {
 		return
 	}
+	c.shard.Tick(c.lp.loop.Now())
 	if c.stopped() || len(c.stash) > 0 {
 		c.keep(p)
 		return

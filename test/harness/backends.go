@@ -36,7 +36,7 @@ func Main(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "FAIL:", err)
 		code = 1
 	}
-	removeBuild()
+	RemoveBinary()
 	os.Exit(code)
 }
 
@@ -106,10 +106,8 @@ func checkAlive(t *testing.T, b *Broker) {
 
 func skipRefused(t *testing.T, backend string) {
 	t.Helper()
-	if backend == "uring" {
-		if why := uringRefusal(); why != "" {
-			t.Skip(why)
-		}
+	if why := Refused(backend); why != "" {
+		t.Skip(why)
 	}
 }
 

@@ -63,7 +63,8 @@ func moduleRoot() (string, error) {
 	return filepath.Dir(mod), nil
 }
 
-func removeBuild() {
+// RemoveBinary removes the binary that Binary built. Main calls it; programs that do not use Main call it themselves.
+func RemoveBinary() {
 	if build.dir != "" {
 		_ = os.RemoveAll(build.dir)
 	}

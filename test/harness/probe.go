@@ -40,3 +40,11 @@ func Backends() []string {
 	}
 	return []string{"uring", "epoll"}
 }
+
+// Refused says why the kernel cannot serve the backend here, "" when it can.
+func Refused(backend string) string {
+	if backend == "uring" {
+		return uringRefusal()
+	}
+	return ""
+}
