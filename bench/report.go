@@ -159,9 +159,8 @@ func (e Environment) print(w io.Writer) {
 
 // row is one printed line of a comparison.
 type row struct {
-	name   string
-	cells  []string
-	better string
+	name  string
+	cells []string
 }
 
 // printComparison prints one scenario, a column per broker and, with two, the

@@ -181,9 +181,6 @@ func appendPublish(dst []byte, channel uint16, p publish, frameMax int) []byte {
 	return dst
 }
 
-// ackSize is the length of one basic.ack frame.
-const ackSize = frameOverhead + 4 + 8 + 1
-
 // appendAck appends basic.ack for tag, and for all before it when multiple.
 func appendAck(dst []byte, channel uint16, tag uint64, multiple bool) []byte {
 	dst, start := beginFrame(dst, frameMethod, channel)

@@ -299,6 +299,9 @@ func (l *Loop) open() error {
 			return l.openFailed(err)
 		}
 	}
+	if !l.group.driven {
+		askShortSlice()
+	}
 	l.now = l.group.clock.now()
 	l.lastEvent = l.now
 	l.wheel.init(l.now)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ringmq/engine"
-	"ringmq/engine/core"
 	"ringmq/frame/amqp091"
 	"ringmq/ring"
 )
@@ -32,12 +31,10 @@ type conn struct {
 	rc    *ring.Conn
 
 	state     state
-	waiting   bool // for an answer of another loop
-	stalled   bool // publishes wait: another loop is congested, or consumers lag
-	choked    bool // the client does not read its answers
-	inParse   bool
-	queued    bool // on the loop's list of connections to resume
-	sasl      uint8
+	waiting   bool   // for an answer of another loop
+	stalled   bool   // publishes wait: another loop is congested, or consumers lag
+	choked    bool   // the client does not read its answers
+	queued    bool   // on the loop's list of connections to resume
 	heartbeat uint16 // seconds, 0 = none
 	caps      capabilities
 
@@ -253,11 +250,6 @@ func (c *conn) fail(code uint16, id amqp091.MethodID, text string) {
 		FailedClass: id.Class(), FailedMethod: id.Method(),
 	})
 	c.arm(timerCloseWait, closeWait)
-}
-
-// refuse is fail for the engine's refusals.
-func (c *conn) refuse(err *core.Error, id amqp091.MethodID) {
-	c.fail(core.Refusals[err.Refusal].Code, id, err.Text)
 }
 
 // drop gives up on a peer that broke the handshake or the framing: nothing is

@@ -40,9 +40,6 @@ type Server struct {
 	draining      atomic.Bool
 	loginFailures atomic.Uint64
 	opened        atomic.Uint64
-	closed        atomic.Uint64
-	nextID        atomic.Uint64
-	started       sync.WaitGroup
 }
 
 // loopState is the server's part on one loop.

@@ -21,7 +21,6 @@ type client struct {
 	frameMax int // negotiated, octets
 	server   map[string]val
 	offer    [3]uint32 // channel-max, frame-max, heartbeat of connection.tune
-	wrote    []byte    // scratch
 }
 
 type frame struct {
