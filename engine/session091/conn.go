@@ -67,6 +67,9 @@ type conn struct {
 	clientProps []byte // table as the client sent it, for management
 	name        string
 	lastError   string
+
+	inputEnded bool // Closed was called
+	endReason  error
 }
 
 // capabilities that the client announced in start-ok.
@@ -173,6 +176,10 @@ func (c *conn) wake() {
 // proceed parses what was kept, as far as possible now.
 func (c *conn) proceed() {
 	c.queued = false
+	if c.inputEnded && c.state >= stateClosing {
+		c.closed()
+		return
+	}
 	if c.state >= stateDying || c.stopped() {
 		return
 	}
@@ -184,7 +191,10 @@ func (c *conn) proceed() {
 		}
 	}
 	c.dropStash()
-	if !c.stopped() {
+	switch {
+	case c.inputEnded:
+		c.closed()
+	case !c.stopped():
 		c.rc.ResumeRead()
 	}
 }
@@ -229,7 +239,7 @@ const chokeBytes = 1 << 20
 
 // checkChoke stops parsing until the client has read what it asked for.
 func (c *conn) checkChoke() {
-	if c.rc.Pending() > chokeBytes {
+	if c.rc.Pending() > chokeBytes && !c.inputEnded {
 		c.choked = true
 	}
 }
@@ -250,6 +260,14 @@ func (c *conn) fail(code uint16, id amqp091.MethodID, text string) {
 		FailedClass: id.Class(), FailedMethod: id.Method(),
 	})
 	c.arm(timerCloseWait, closeWait)
+	c.endIfDeaf()
+}
+
+// endIfDeaf ends a connection that failed after the peer was gone already.
+func (c *conn) endIfDeaf() {
+	if c.inputEnded {
+		c.wake()
+	}
 }
 
 // drop gives up on a peer that broke the handshake or the framing: nothing is
@@ -265,6 +283,7 @@ func (c *conn) drop(reason string) {
 	c.state = stateDying
 	c.carry = nil
 	c.arm(timerDrop, dropDelay)
+	c.endIfDeaf()
 }
 
 // release gives back everything the connection holds: channels, consumers,
@@ -313,12 +332,29 @@ func (c *conn) Drained(*ring.Conn) {
 	})
 }
 
-// Closed implements ring.Handler.
+// Closed implements ring.Handler. Input that was received before the end and
+// not parsed yet, because the connection waited or was paused, still counts
+// (CON-22): the end takes effect when it is used up.
 func (c *conn) Closed(_ *ring.Conn, reason error) {
+	c.endReason = reason
+	c.inputEnded = true
+	if c.state == stateOpen && c.stashAt < len(c.stash) {
+		c.choked = false // nobody reads answers any more
+		c.proceed()
+		return
+	}
+	c.closed()
+}
+
+// closed is the end of the connection.
+func (c *conn) closed() {
+	if c.state == stateDead {
+		return
+	}
 	if c.state == stateOpen || (c.state < stateOpen && c.state > stateHeader) {
 		text := "closed by the server"
-		if reason != nil {
-			text = reason.Error()
+		if c.endReason != nil {
+			text = c.endReason.Error()
 		}
 		c.srv.log.Warn("connection lost without close", "connection", c.name, "user", c.user,
 			"vhost", c.vhostName(), "reason", text)

@@ -97,6 +97,7 @@ func (ch *channel) subscribe(k *consumer, noWait bool) {
 	c.waiting = true
 	c.shard.Subscribe(&k.sub, k, func(err *core.Error) {
 		c.waiting = false
+		c.wake()
 		if ch.ended || c.state != stateOpen {
 			return
 		}
@@ -108,7 +109,6 @@ func (ch *channel) subscribe(k *consumer, noWait bool) {
 		} else {
 			ch.sendOK(noWait, &amqp091.BasicConsumeOk{ConsumerTag: []byte(k.tag)})
 		}
-		c.wake()
 	})
 }
 
@@ -129,6 +129,7 @@ func (ch *channel) cancel(args []byte) {
 	c.waiting = true
 	c.shard.Unsubscribe(&k.sub, func() {
 		c.waiting = false
+		c.wake()
 		if ch.ended || c.state != stateOpen {
 			return
 		}
@@ -138,7 +139,6 @@ func (ch *channel) cancel(args []byte) {
 			ch.freeSlot(k.slot)
 		}
 		ch.sendOK(noWait, &amqp091.BasicCancelOk{ConsumerTag: []byte(tag)})
-		c.wake()
 	})
 }
 
@@ -184,6 +184,7 @@ func (ch *channel) get(args []byte) {
 		}
 	}, func() {
 		ch.c.waiting = false
+		ch.c.wake()
 		if ch.ended || ch.c.state != stateOpen {
 			ch.ungot(q, g, ok, noAck)
 			return
@@ -192,7 +193,6 @@ func (ch *channel) get(args []byte) {
 		if ok && !noAck {
 			g.Message.Release(ch.c.shard.Arena())
 		}
-		ch.c.wake()
 	})
 }
 

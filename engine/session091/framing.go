@@ -158,4 +158,5 @@ func (c *conn) finish() {
 	c.state = stateDying
 	c.carry = nil
 	c.rc.Close()
+	c.endIfDeaf()
 }

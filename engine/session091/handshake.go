@@ -57,6 +57,7 @@ func (c *conn) abort() {
 		c.state = stateDying
 	}
 	c.rc.Abort()
+	c.endIfDeaf()
 }
 
 func (s state) String() string {

@@ -178,8 +178,8 @@ func (t *txState) answered(ch *channel, accepted bool) {
 	if t.waiting--; t.waiting == 0 && t.done != nil {
 		done := t.done
 		t.done = nil
-		done()
 		ch.c.wake()
+		done()
 	}
 }
 
