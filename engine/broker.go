@@ -43,7 +43,7 @@ func NewBroker(shards int, codec091 Codec) *Broker {
 	for _, s := range b.Shards {
 		for _, peer := range b.Shards {
 			if s != peer {
-				peer.in[s.Index] = s.out[peer.Index].box
+				peer.in[s.Index] = &s.out[peer.Index]
 			}
 		}
 	}

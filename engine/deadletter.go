@@ -23,13 +23,18 @@ func (s *Shard) DeadLetter(q *queue.Queue, m *core.Message, why core.DeathReason
 	s.deaths = append(s.deaths, death{q, m, why})
 }
 
-// deathBatch bounds how many dead letters one turn routes.
-const deathBatch = 4096
+// deathBatch bounds how many dead letters are routed at a time, and deathCopies
+// how many queues they may have gone to before the rest waits.
+const (
+	deathBatch  = 4096
+	deathCopies = 8192
+)
 
 // runDeaths routes the messages that died, in order.
 func (s *Shard) runDeaths() {
 	n := 0
-	for n < len(s.deaths) && n < deathBatch {
+	until := s.Stats.DeadLettered + deathCopies
+	for n < len(s.deaths) && n < deathBatch && s.Stats.DeadLettered < until {
 		d := s.deaths[n]
 		s.deaths[n] = death{}
 		n++

@@ -23,35 +23,51 @@ func (s *Shard) flushPending() {
 		if len(o.pending) == 0 {
 			continue
 		}
-		for o.taken < len(o.pending) && o.box.Push(&o.pending[o.taken]) {
-			o.pending[o.taken] = Command{}
-			o.taken++
-		}
-		if o.taken == len(o.pending) {
-			o.pending, o.taken = o.pending[:0], 0
-			if cap(o.pending) > 16*core.MailboxSlots {
-				o.pending = nil
-			}
+		if !o.move() {
+			o.full.Store(true)
+			o.move()
 		}
 	}
+}
+
+// move fills the mailbox from what is pending and reports whether that was all.
+func (o *outbox) move() (all bool) {
+	for o.taken < len(o.pending) && o.box.Push(&o.pending[o.taken]) {
+		o.pending[o.taken] = Command{}
+		o.taken++
+	}
+	if o.taken == len(o.pending) {
+		o.pending, o.taken = o.pending[:0], 0
+		if cap(o.pending) > 16*core.MailboxSlots {
+			o.pending = nil
+		}
+		return true
+	}
+	if o.taken > len(o.pending)/2 {
+		// The way may stay congested for long: what was taken must not pile up.
+		rest := copy(o.pending, o.pending[o.taken:])
+		clear(o.pending[rest:])
+		o.pending, o.taken = o.pending[:rest], 0
+	}
+	return false
 }
 
 // drain runs the commands of the other shards, a bounded number of each.
 func (s *Shard) drain() {
 	var c Command
-	for i, box := range s.in {
-		if box == nil {
+	for i, from := range s.in {
+		if from == nil {
 			continue
 		}
 		n := 0
-		for n < core.MailboxBatch && box.Pop(&c) {
+		for n < core.MailboxBatch && from.box.Pop(&c) {
 			n++
 			s.run(&c, i)
 		}
 		if n > 0 {
-			box.Done()
-			if n >= core.MailboxBatch/2 {
-				// The sender may have gone to sleep on a full mailbox.
+			from.box.Done()
+			if from.full.Load() {
+				from.full.Store(false)
 				s.env.wake(i)
 			}
 		}

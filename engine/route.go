@@ -12,6 +12,7 @@ type routeScratch struct {
 	queues []*queue.Queue
 	walk   []*Exchange
 	seen   map[*queue.Queue]struct{}
+	walked map[*Exchange]struct{} // of walk, once it is long
 }
 
 // route finds the queues of a message (BIND-05, E2E-01, ALT-01). The result is
@@ -27,6 +28,7 @@ func (v *VHost) route(x *Exchange, key []byte, h core.Fields, sc *routeScratch) 
 	}
 	keyed = true
 	sc.walk = append(sc.walk[:0], x)
+	from := 0 // of walk: alternate exchanges of those before were added
 	for i := 0; i < len(sc.walk); i++ {
 		m := *sc.walk[i].matcher.Load()
 		keyed = keyed && !m.UsesHeaders()
@@ -41,16 +43,21 @@ func (v *VHost) route(x *Exchange, key []byte, h core.Fields, sc *routeScratch) 
 		}
 		// An alternate exchange takes what reached no queue at all.
 		if i == len(sc.walk)-1 && len(sc.queues) == 0 {
-			v.alternates(sc)
+			from = v.alternates(sc, from)
 		}
 	}
 	clear(sc.seen)
+	clear(sc.walked)
 	return sc.queues, keyed
 }
 
-// alternates adds the alternate exchange of each exchange that was walked.
-func (v *VHost) alternates(sc *routeScratch) {
-	for _, x := range sc.walk {
+// alternates adds the alternate exchange of each exchange that was walked since
+// from, and returns where the next call goes on: a long chain costs no more than
+// its length.
+func (v *VHost) alternates(sc *routeScratch, from int) (next int) {
+	walked := sc.walk[from:]
+	next = len(sc.walk)
+	for _, x := range walked {
 		if x.Alternate == "" {
 			continue
 		}
@@ -58,13 +65,32 @@ func (v *VHost) alternates(sc *routeScratch) {
 			sc.addExchange(ae)
 		}
 	}
+	return next
 }
 
+// scanMax is up to how many elements a look through a list is faster than a map.
+const scanMax = 32
+
 func (sc *routeScratch) addExchange(x *Exchange) {
-	for _, known := range sc.walk {
-		if known == x {
+	if len(sc.walk) <= scanMax {
+		for _, known := range sc.walk {
+			if known == x {
+				return
+			}
+		}
+	} else {
+		if sc.walked == nil {
+			sc.walked = map[*Exchange]struct{}{}
+		}
+		if len(sc.walked) == 0 {
+			for _, known := range sc.walk {
+				sc.walked[known] = struct{}{}
+			}
+		}
+		if _, ok := sc.walked[x]; ok {
 			return
 		}
+		sc.walked[x] = struct{}{}
 	}
 	sc.walk = append(sc.walk, x)
 }
@@ -72,7 +98,7 @@ func (sc *routeScratch) addExchange(x *Exchange) {
 // addQueue adds a queue once. Results of one exchange are distinct already.
 func (sc *routeScratch) addQueue(q *queue.Queue, check bool) {
 	if check {
-		if len(sc.queues) <= 32 {
+		if len(sc.queues) <= scanMax {
 			for _, known := range sc.queues {
 				if known == q {
 					return

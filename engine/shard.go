@@ -17,8 +17,8 @@ type Shard struct {
 	env   env
 	now   int64 // monotonic nanoseconds of this turn
 
-	out []outbox   // to each shard; the own one is unused
-	in  []*mailbox // from each shard; the own one is nil
+	out []outbox  // to each shard; the own one is unused
+	in  []*outbox // of each other shard, to this one; the own one is nil
 
 	dirty    []*queue.Queue
 	settling []*queue.Queue // the list being worked on
@@ -50,10 +50,16 @@ type outbox struct {
 	box     *mailbox
 	pending []Command
 	taken   int // of pending, already moved to the mailbox
+
+	// full asks the receiver to wake the sender when it has made room. The
+	// sender sets it and looks once more whether there is room; the receiver
+	// makes room and looks at it: one of the two sees the other, so a sender
+	// that sleeps on a full mailbox is not forgotten.
+	full atomic.Bool
 }
 
 func newShard(b *Broker, index, shards int) *Shard {
-	s := &Shard{Index: index, Broker: b, out: make([]outbox, shards), in: make([]*mailbox, shards)}
+	s := &Shard{Index: index, Broker: b, out: make([]outbox, shards), in: make([]*outbox, shards)}
 	for i := range s.out {
 		if i != index {
 			s.out[i].box = newMailbox()
@@ -111,6 +117,10 @@ func (s *Shard) due(q *queue.Queue) {
 		s.DeleteQueue(q)
 		return
 	} else if at != 0 {
+		s.Schedule(q, at)
+	}
+	// The timer is for whichever is first; what is not due yet needs it again.
+	if at := q.NextDue(); at > s.now {
 		s.Schedule(q, at)
 	}
 	s.MarkDirty(q)

@@ -54,7 +54,10 @@ func (e *env) arm(s *Shard, q *queue.Queue, at int64) {
 	t, _ := q.Slot.(*queueTimer)
 	if t == nil {
 		t = &queueTimer{}
-		t.Fire = func(int64) { s.due(q) }
+		t.Fire = func(now int64) {
+			s.Tick(now)
+			s.due(q)
+		}
 		q.Slot = t
 	}
 	if t.Armed() && t.at <= at {

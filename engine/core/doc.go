@@ -12,7 +12,7 @@
 // it and freed by whichever loop drops the last reference:
 //
 //	┌────────────┬──────────────────┬───────────────┬────────────┬──────┐
-//	│ header 64B │ exchange shortstr│ key shortstr  │ protocol   │ body │
+//	│ header 56B │ exchange shortstr│ key shortstr  │ protocol   │ body │
 //	│ (Message)  │ len+bytes        │ len+bytes     │ header     │      │
 //	└────────────┴──────────────────┴───────────────┴────────────┴──────┘
 //

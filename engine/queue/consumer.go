@@ -45,13 +45,19 @@ func (w *Window) SetLimit(n int32) { w.limit.Store(n) }
 // Limited reports whether a limit is set.
 func (w *Window) Limited() bool { return w.limit.Load() > 0 }
 
-// Take reserves one place, false when the window is full.
+// Take reserves one place, false when the window is full. It never takes more
+// than there is, not even for a moment: a consumer on another loop that met that
+// moment would be parked although a place had just become free.
 func (w *Window) Take() bool {
-	if w.used.Add(1) > w.limit.Load() {
-		w.used.Add(-1)
-		return false
+	for {
+		used := w.used.Load()
+		if used >= w.limit.Load() {
+			return false
+		}
+		if w.used.CompareAndSwap(used, used+1) {
+			return true
+		}
 	}
-	return true
 }
 
 // Add counts deliveries that were made before the limit was set.

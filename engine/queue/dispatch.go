@@ -8,16 +8,17 @@ package queue
 // at the end of each turn in which the queue changed, and before anything
 // observes the queue.
 func (q *Queue) Settle(now int64, budget int) (more bool) {
-	if len(q.deadlines) > 0 && q.deadlines[0].at <= now {
-		more = q.expire(now)
+	if q.overdue(now) && q.expire(now) {
+		// What is overdue still must not be seen (TTL-02): the rest waits.
+		return true
 	}
 	if q.ready > 0 && q.runnable() {
-		more = q.dispatch(budget) || more
+		more = q.dispatch(budget)
 	}
 	if q.limited {
 		q.trim()
 	}
-	if len(q.zeros) > 0 {
+	if len(q.zeros) > 0 && !more {
 		q.expireZeros()
 	}
 	if q.order.live == 0 {
@@ -167,8 +168,7 @@ func (q *Queue) Requeue(seq uint64, c *Consumer, undelivered bool) {
 	q.order.giveBack(seq)
 	if e.deadline != 0 {
 		// It may be overdue; the index forgot it if it was due while held.
-		q.deadlines.push(deadline{e.deadline, seq})
-		q.host.Schedule(q, e.deadline)
+		q.index(seq, e)
 	}
 	q.host.MarkDirty(q)
 	q.settled(c)

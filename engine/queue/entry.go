@@ -22,7 +22,8 @@ type entry struct {
 	deadline   int64 // monotonic nanoseconds, 0 = never expires
 	deliveries uint16
 	state      uint8
-	_          [5]byte
+	indexed    bool // has its record in the index of deadlines
+	_          [4]byte
 }
 
 const (

@@ -48,6 +48,12 @@ type deadline struct {
 	seq uint64
 }
 
+// before orders by time and, within one turn, as enqueued: dead letters of one
+// queue keep their order.
+func (d deadline) before(o deadline) bool {
+	return d.at < o.at || d.at == o.at && d.seq < o.seq
+}
+
 // deadlineHeap is a binary min-heap by time. Pushes with rising times, the
 // common case of one time to live for a whole queue, cost one comparison.
 type deadlineHeap []deadline
@@ -60,7 +66,7 @@ func (h *deadlineHeap) push(d deadline) {
 func (h deadlineHeap) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if h[parent].at <= h[i].at {
+		if !h[i].before(h[parent]) {
 			return
 		}
 		h[parent], h[i] = h[i], h[parent]
@@ -83,10 +89,10 @@ func (h deadlineHeap) down(i int) {
 		if child >= n {
 			return
 		}
-		if child+1 < n && h[child+1].at < h[child].at {
+		if child+1 < n && h[child+1].before(h[child]) {
 			child++
 		}
-		if h[i].at <= h[child].at {
+		if !h[child].before(h[i]) {
 			return
 		}
 		h[i], h[child] = h[child], h[i]

@@ -28,6 +28,7 @@ func (f *fifo) push(a core.Arena, m *core.Message, deadline int64) uint64 {
 	e.deadline = deadline
 	e.deliveries = 0
 	e.state = stateReady
+	e.indexed = false
 	c.live++
 	f.live++
 	seq := f.tail

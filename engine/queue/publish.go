@@ -25,7 +25,7 @@ func (q *Queue) Publish(m *core.Message, now int64) (accepted bool) {
 	q.ready++
 	q.readyBytes += int64(m.BodyLen())
 	if at != 0 {
-		q.index(seq, at)
+		q.arrived(seq, at)
 	}
 	if !q.Dirty {
 		q.host.MarkDirty(q)

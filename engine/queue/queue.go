@@ -215,8 +215,8 @@ func (q *Queue) SetWindow(c *Consumer, w *Window) {
 // Touch restarts the clock of x-expires (TTL-05).
 func (q *Queue) Touch(now int64) {
 	q.usedAt = now
-	if q.Settings.Expires > 0 {
-		q.host.Schedule(q, q.ExpiresAt())
+	if at := q.ExpiresAt(); at != 0 {
+		q.host.Schedule(q, at)
 	}
 }
 
@@ -239,7 +239,8 @@ type Got struct {
 // Get takes one message outside of any consumer (BAS-09).
 func (q *Queue) Get(noAck bool, now int64) (g Got, ok bool) {
 	q.Touch(now)
-	q.Settle(now, core.DispatchBatch)
+	for q.Settle(now, core.DispatchBatch) && q.overdue(now) {
+	}
 	if q.ready == 0 {
 		return Got{}, false
 	}

@@ -19,18 +19,29 @@ func (q *Queue) deadlineOf(m *core.Message, now int64) int64 {
 	return now + ttl*int64(1e6)
 }
 
-// index remembers when an entry expires, wherever it stands in the queue.
-func (q *Queue) index(seq uint64, at int64) {
+// arrived remembers when a new entry expires, wherever it stands in the queue.
+func (q *Queue) arrived(seq uint64, at int64) {
 	if at == neverDue {
 		q.zeros = append(q.zeros, seq)
+		return
+	}
+	q.index(seq, q.order.at(seq))
+}
+
+// index gives an entry its record in the index of deadlines, unless it has one:
+// an entry that goes back and forth between queue and consumers keeps the one it
+// has, or the index would grow with every round.
+func (q *Queue) index(seq uint64, e *entry) {
+	if e.indexed {
 		return
 	}
 	if len(q.deadlines) > 1024 && len(q.deadlines) > 4*q.order.live {
 		q.compactDeadlines()
 	}
-	q.deadlines.push(deadline{at, seq})
+	e.indexed = true
+	q.deadlines.push(deadline{e.deadline, seq})
 	if q.deadlines[0].seq == seq {
-		q.host.Schedule(q, at)
+		q.host.Schedule(q, e.deadline)
 	}
 }
 
@@ -39,12 +50,20 @@ func (q *Queue) index(seq uint64, at int64) {
 func (q *Queue) compactDeadlines() {
 	kept := q.deadlines[:0]
 	for _, d := range q.deadlines {
-		if e := q.order.at(d.seq); e != nil && e.deadline == d.at && e.state == stateReady {
+		if q.order.at(d.seq) != nil {
 			kept = append(kept, d)
 		}
 	}
 	q.deadlines = kept
 	q.deadlines.rebuild()
+}
+
+// NextDue is when the next message may expire, 0 if none will.
+func (q *Queue) NextDue() int64 {
+	if len(q.deadlines) == 0 {
+		return 0
+	}
+	return q.deadlines[0].at
 }
 
 // expire removes what is due, at most ExpiryBatch entries; it reports whether
@@ -58,7 +77,11 @@ func (q *Queue) expire(now int64) (more bool) {
 		d := q.deadlines[0]
 		q.deadlines.pop()
 		e := q.order.at(d.seq)
-		if e == nil || e.state != stateReady || e.deadline != d.at {
+		if e == nil {
+			continue
+		}
+		if e.state != stateReady {
+			e.indexed = false
 			continue
 		}
 		q.expireEntry(d.seq, e.msg)
@@ -67,6 +90,11 @@ func (q *Queue) expire(now int64) (more bool) {
 		q.host.Schedule(q, q.deadlines[0].at)
 	}
 	return false
+}
+
+// overdue reports that some deadline has passed.
+func (q *Queue) overdue(now int64) bool {
+	return len(q.deadlines) > 0 && q.deadlines[0].at <= now
 }
 
 // expireZeros drops what had no time to live and found no consumer.

@@ -71,7 +71,7 @@ func (ch *channel) settle(kind settleKind, tag uint64, multiple bool, id amqp091
 		ch.windowMoved()
 		return
 	}
-	if tag != 0 && ch.unacked.find(tag) == nil {
+	if tag != 0 && (ch.unacked.find(tag) == nil || (ch.tx != nil && ch.tx.holds(tag))) {
 		ch.unknownTag(tag, id)
 		return
 	}
@@ -161,6 +161,7 @@ func (ch *channel) freeSlot(n uint32) {
 		return
 	}
 	ch.slots[n] = slot{free: true}
+	ch.freeSlots = append(ch.freeSlots, n)
 }
 
 // windowMoved offers the channel's consumers messages again after places in

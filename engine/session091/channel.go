@@ -36,6 +36,7 @@ type channel struct {
 	nextTag   uint64 // of the next delivery
 	unacked   unackedTable
 	slots     []slot
+	freeSlots []uint32                // of slots, those that are free
 	slotOf    map[*queue.Queue]uint32 // slots of basic.get
 	consumers map[string]*consumer
 	prefetch  uint16 // of consumers made from now on
@@ -118,19 +119,23 @@ func (ch *channel) end() {
 	if ch.tx != nil {
 		ch.tx.drop(ch)
 	}
-	ch.slots, ch.slotOf = nil, nil
+	ch.slots, ch.freeSlots, ch.slotOf = nil, nil, nil
 	ch.confirms = confirms{}
 }
 
 // closeByClient answers channel.close (CHA-05).
 func (ch *channel) closeByClient() {
+	c := ch.c
 	ch.flushConfirms()
+	others := ch.otherShards(nil)
 	ch.end()
-	ch.c.send(ch.id, &amqp091.ChannelCloseOk{})
-	if ch.closing {
-		return // crossing closes: our own close-ok is still due
-	}
-	ch.remove()
+	c.fence(others, func() {
+		if c.state != stateOpen {
+			return
+		}
+		c.send(ch.id, &amqp091.ChannelCloseOk{})
+		ch.remove()
+	})
 }
 
 func (ch *channel) remove() {

@@ -1,6 +1,7 @@
 package session091
 
 import (
+	"slices"
 	"time"
 
 	"ringmq/engine"
@@ -54,6 +55,7 @@ type conn struct {
 	stash    []byte // not parsed because the connection waits or stalls
 	stashAt  int    // of stash, parsed already
 	paceFrom int64  // pacing is not tried again before, monotonic nanoseconds
+	fanout   int    // queues that publishes went to since parsing last paused for it
 
 	vhost     *engine.VHost
 	user      string
@@ -63,6 +65,10 @@ type conn struct {
 	timer   ring.Timer
 	timerDo timerPurpose
 	outMark uint64 // BytesOut at the last heartbeat tick
+	// For telling a silent peer: BytesOut when it last moved and when that was,
+	// and when reading was last resumed, monotonic nanoseconds.
+	outSeen          uint64
+	outAt, resumedAt int64
 
 	clientProps []byte // table as the client sent it, for management
 	name        string
@@ -195,6 +201,7 @@ func (c *conn) proceed() {
 	case c.inputEnded:
 		c.closed()
 	case !c.stopped():
+		c.resumedAt = c.lp.loop.Now()
 		c.rc.ResumeRead()
 	}
 }
@@ -289,10 +296,50 @@ func (c *conn) drop(reason string) {
 // release gives back everything the connection holds: channels, consumers,
 // unacked messages, exclusive queues.
 func (c *conn) release() {
-	c.stream, c.streamLeft, c.streamEnd = nil, 0, false
 	c.each(func(ch *channel) { ch.end() })
 	c.low, c.high, c.channels = nil, nil, 0
 	c.deleteExclusive(func() {})
+}
+
+// otherShards adds to list the shards of other loops that the channel holds
+// something on.
+func (ch *channel) otherShards(list []int) []int {
+	for i := range ch.slots {
+		sl := &ch.slots[i]
+		if !sl.free && sl.queue.Shard != ch.c.shard.Index && !slices.Contains(list, sl.queue.Shard) {
+			list = append(list, sl.queue.Shard)
+		}
+	}
+	return list
+}
+
+// fence runs done when the shards have carried out all they were told before,
+// so that what the client does next, on any connection, finds it done: a
+// consumer gone, a message back in its queue. Parsing stops meanwhile. done
+// must look at the connection's state, and is not called if it is dead.
+func (c *conn) fence(shards []int, done func()) {
+	left := len(shards)
+	if left == 0 {
+		done()
+		return
+	}
+	c.waiting = true
+	nothing := func(*engine.Shard) {}
+	finish := func() {
+		if left--; left > 0 {
+			return
+		}
+		c.waiting = false
+		c.wake()
+		if c.state != stateDead {
+			done()
+		}
+	}
+	for _, n := range shards {
+		// Twice, because deliveries that were under way come back to us before
+		// the first answer and return to their queue after it.
+		c.shard.On(n, nothing, func() { c.shard.On(n, nothing, finish) })
+	}
 }
 
 // deleteExclusive removes the connection's exclusive queues; done runs here

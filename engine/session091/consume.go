@@ -41,11 +41,11 @@ func (ch *channel) named(name []byte, id amqp091.MethodID) *queue.Queue {
 
 // newSlot registers a source of deliveries.
 func (ch *channel) newSlot(sl slot) uint32 {
-	for i := range ch.slots {
-		if ch.slots[i].free {
-			ch.slots[i] = sl
-			return uint32(i)
-		}
+	if last := len(ch.freeSlots) - 1; last >= 0 {
+		n := ch.freeSlots[last]
+		ch.freeSlots = ch.freeSlots[:last]
+		ch.slots[n] = sl
+		return n
 	}
 	ch.slots = append(ch.slots, sl)
 	return uint32(len(ch.slots) - 1)
@@ -175,9 +175,12 @@ func (ch *channel) get(args []byte) {
 		return
 	}
 	var g queue.Got
-	var ok bool
+	var ok, deleted bool
 	ch.c.waiting = true
 	ch.c.shard.On(q.Shard, func(at *engine.Shard) {
+		if deleted = q.Deleted(); deleted {
+			return
+		}
 		at.Observe(q)
 		if g, ok = q.Get(noAck, at.Now()); ok && !noAck {
 			g.Message.AddRef(1) // for the way here
@@ -187,6 +190,10 @@ func (ch *channel) get(args []byte) {
 		ch.c.wake()
 		if ch.ended || ch.c.state != stateOpen {
 			ch.ungot(q, g, ok, noAck)
+			return
+		}
+		if deleted {
+			ch.refuse(ch.c.vhost.NoQueue(q.Name), id)
 			return
 		}
 		ch.got(q, g, ok, noAck)

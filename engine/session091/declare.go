@@ -118,13 +118,20 @@ func (ch *channel) purge(args []byte) {
 	if q == nil {
 		return
 	}
-	noWait := m.NoWait
+	noWait, deleted := m.NoWait, false
 	n := 0
 	ch.c.await(q.Shard, func(at *engine.Shard) {
+		if deleted = q.Deleted(); deleted {
+			return
+		}
 		at.Observe(q)
 		n = q.Purge(at.Now())
 	}, func() {
-		if !ch.ended && ch.c.state == stateOpen {
+		switch {
+		case ch.ended || ch.c.state != stateOpen:
+		case deleted:
+			ch.refuse(ch.c.vhost.NoQueue(q.Name), id)
+		default:
 			ch.sendOK(noWait, &amqp091.QueuePurgeOk{MessageCount: uint32(n)})
 		}
 	})

@@ -15,6 +15,9 @@ import (
 // leave by reference. The crossover was measured between 2 and 4 KiB.
 const copyMax = 4096
 
+// shareMin is the body size above which also small parts leave by reference.
+const shareMin = 64 << 10
+
 // consumer is a subscription's connection side. It implements queue.Sink.
 type consumer struct {
 	sub       engine.Subscription
@@ -34,8 +37,9 @@ func (k *consumer) init() {
 	k.prefix = append(k.prefix, k.tag...)
 }
 
-// Full implements queue.Sink.
-func (k *consumer) Full() bool { return k.ch.c.rc.Full() }
+// Full implements queue.Sink. A connection whose peer is gone swallows what is
+// written to it: no message goes there.
+func (k *consumer) Full() bool { return k.ch.c.rc.Full() || k.ch.c.rc.Closing() }
 
 // Deliver implements queue.Sink.
 func (k *consumer) Deliver(seq uint64, m *core.Message, f queue.DeliverFlags) {
@@ -127,12 +131,15 @@ var endOctet = [1]byte{amqp091.FrameEnd}
 func (c *conn) writeBody(ch uint16, m *core.Message) {
 	body := m.Body()
 	part := int(c.frameMax) - amqp091.FrameOverhead
+	// With the smallest frame-max every part is small, but the whole may be
+	// huge, and a copy of it for each consumer would be more than memory.
+	share := len(body) > shareMin
 	var fh [amqp091.FrameHeaderSize]byte
 	for len(body) > 0 {
 		n := min(part, len(body))
 		amqp091.PutFrameHead(fh[:], amqp091.FrameBody, ch, uint32(n))
 		c.rc.Write(fh[:])
-		if n > copyMax {
+		if n > copyMax || share {
 			m.AddRef(1)
 			c.rc.WriteShared(body[:n], m.Token())
 		} else {

@@ -70,19 +70,29 @@ func (c *conn) beat(now int64) {
 		return
 	}
 	interval := int64(c.heartbeat) * int64(time.Second)
-	silent := now - c.rc.LastRead()
-	// While reading is paused by us the silence is our own doing.
-	if silent > 2*interval+interval/2 && len(c.stash) == 0 && !c.stopped() {
+	out := c.rc.BytesOut()
+	if out != c.outSeen {
+		c.outSeen, c.outAt = out, now
+	}
+	// While reading is paused by us the silence is our own doing. But whoever
+	// is not read from because it does not read may be gone just as well.
+	silent := now - max(c.rc.LastRead(), c.resumedAt)
+	if c.choked {
+		silent = min(silent, now-c.outAt)
+	} else if len(c.stash) > 0 || c.stopped() {
+		silent = 0
+	}
+	if silent > 2*interval+interval/2 {
 		c.srv.log.Warn("missed heartbeats", "connection", c.name, "timeout_s", c.heartbeat)
 		c.abort()
 		return
 	}
-	if out := c.rc.BytesOut(); out == c.outMark && c.rc.Pending() == 0 {
+	if out == c.outMark && c.rc.Pending() == 0 {
 		c.rc.Write([]byte{amqp091.FrameHeartbeat, 0, 0, 0, 0, 0, 0, amqp091.FrameEnd})
 	}
 	// What is pending will have left by the next tick; only more than that
 	// makes a heartbeat needless.
-	c.outMark = c.rc.BytesOut() + uint64(c.rc.Pending())
+	c.outMark = out + uint64(c.rc.Pending())
 	c.arm(timerHeartbeat, time.Duration(interval/2))
 }
 
@@ -297,18 +307,26 @@ func (c *conn) closeByClient(args []byte) {
 		c.undecodable(amqp091.MethodConnectionClose, err)
 		return
 	}
-	c.each(func(ch *channel) { ch.end() })
+	var others []int
+	c.each(func(ch *channel) {
+		ch.flushConfirms()
+		others = ch.otherShards(others)
+		ch.end()
+	})
 	c.low, c.high, c.channels = nil, nil, 0
-	c.waiting = true
-	c.deleteExclusive(func() {
-		c.waiting = false
-		if c.state != stateOpen {
-			return
-		}
-		c.srv.log.Info("connection closed", "connection", c.name, "user", c.user)
-		c.send(0, &amqp091.ConnectionCloseOk{})
-		c.state = stateClosing // nothing is left to release
-		c.finish()
+	c.fence(others, func() {
+		c.waiting = true
+		c.deleteExclusive(func() {
+			c.waiting = false
+			c.wake()
+			if c.state != stateOpen && c.state != stateClosing {
+				return
+			}
+			c.srv.log.Info("connection closed", "connection", c.name, "user", c.user)
+			c.send(0, &amqp091.ConnectionCloseOk{})
+			c.state = stateClosing // nothing is left to release
+			c.finish()
+		})
 	})
 }
 

@@ -237,7 +237,16 @@ func (ch *channel) recover(id amqp091.MethodID, args []byte) {
 		ch.c.fail(amqp091.NotImplemented, id, "requeue=false")
 		return
 	}
-	ch.settleUpTo(settleRequeue, 0)
+	if ch.tx == nil {
+		ch.settleUpTo(settleRequeue, 0)
+	} else {
+		// What the transaction has settled already is its own until it ends.
+		for tag := ch.unacked.next(0); tag != 0; tag = ch.unacked.next(tag + 1) {
+			if !ch.tx.holds(tag) {
+				ch.settleOne(settleRequeue, tag, ch.unacked.find(tag))
+			}
+		}
+	}
 	ch.windowMoved()
 	if id == amqp091.MethodBasicRecover {
 		ch.send(&amqp091.BasicRecoverOk{})

@@ -141,7 +141,9 @@ func (c *conn) streamBody(p []byte) []byte {
 		c.badEnd(amqp091.FrameHead{Type: amqp091.FrameBody, Channel: ch.id}, end)
 		return nil
 	}
-	ch.bodyDone()
+	if c.state == stateOpen {
+		ch.bodyDone() // else the connection failed in the middle of this frame
+	}
 	return p[1:]
 }
 

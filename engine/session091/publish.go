@@ -215,11 +215,11 @@ func (ch *channel) publish(m *core.Message, x *engine.Exchange, mandatory bool, 
 		for _, q := range queues {
 			s.Publish(q, m, nil, 0)
 		}
-		ch.checkCongestion(queues[0])
+		ch.checkFanout(queues)
 		return
 	}
 	ch.publishConfirmed(m, queues, seq)
-	ch.checkCongestion(queues[0])
+	ch.checkFanout(queues)
 }
 
 // publishConfirmed hands a message over and keeps count of the answers
@@ -253,6 +253,24 @@ func (ch *channel) routeOf(m *core.Message, x *engine.Exchange) []*queue.Queue {
 		p.routed = true
 	}
 	return queues
+}
+
+// fanoutBatch bounds how many queues the publishes of one connection go to
+// before it is another's turn: a bound on its input is none on the work where
+// one message goes to thousands of queues.
+const fanoutBatch = 8192
+
+// checkFanout is checkCongestion for a message that went to several queues.
+func (ch *channel) checkFanout(queues []*queue.Queue) {
+	c := ch.c
+	if len(queues) > 1 {
+		if c.fanout += len(queues); c.fanout >= fanoutBatch || c.shard.Congested() {
+			c.fanout = 0
+			c.stall()
+			return
+		}
+	}
+	ch.checkCongestion(queues[0])
 }
 
 // checkCongestion stops the connection's parsing while another loop lags, so

@@ -117,7 +117,9 @@ func (s *Server) Turn(l *ring.Loop) (more bool) {
 	lp.continueParsing()
 	more = lp.shard.Settle()
 	lp.flushConfirms()
-	return more || len(lp.resume) > 0
+	// A stalled publisher goes on by itself in the next turn; while another
+	// loop is what it waits for, that loop's bell ends the sleep.
+	return more || len(lp.resume) > 0 || len(lp.stalled) > 0 && !lp.shard.Congested()
 }
 
 // BeforeSleep implements ring.App.

@@ -73,6 +73,11 @@ func (u *unackedTable) add(pool *chunkPool, tag, seq uint64, slot uint32, counte
 		u.recycle(pool, tag)
 	}
 	i := int((tag - u.base) >> unackedShift)
+	if last := len(u.dir) - 1; i > last && last >= 0 && u.dir[last] != nil && u.dir[last].live == 0 {
+		// remove left it, because tags were still to come in it.
+		pool.put(u.dir[last])
+		u.dir[last] = nil
+	}
 	for i >= len(u.dir) {
 		u.dir = append(u.dir, nil)
 	}

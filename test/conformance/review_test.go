@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -167,6 +169,150 @@ func TestCON_22_BeforeFIN(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			watch.purge(1, q)
+		}
+	})
+}
+
+// keepBusy makes both loops of the broker take turns that are longer than a client's round trip, until the test ends:
+// bursts of messages that each go to many queues.
+func keepBusy(t *testing.T, b *harness.Broker) {
+	t.Helper()
+	stop, done := make(chan struct{}), make(chan struct{}, 2)
+	x := ""
+	for range 2 {
+		feed := connect(t, b).open(1)
+		if x == "" {
+			x = feed.newExchange(1, "fanout")
+			for range 2000 {
+				feed.bind(1, feed.newLimited(1), x, "", "")
+			}
+		}
+		feed.confirm(1)
+		go func() {
+			defer func() { done <- struct{}{} }()
+			const burst = 5
+			out := bytes.Repeat(contentFrames(1, publishArgs(x, "", false, false), []byte{0, 0}, []byte("load"), 131072), burst)
+			for round := uint64(1); ; round++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := feed.nc.Write(out); err != nil {
+					return
+				}
+				for confirmed := uint64(0); confirmed < burst*round; {
+					f, err := feed.read()
+					if err != nil {
+						return
+					}
+					confirmed = binary.BigEndian.Uint64(f.payload[4:])
+				}
+			}
+		}()
+	}
+	t.Cleanup(func() {
+		close(stop)
+		<-done
+		<-done
+	})
+}
+
+// TestCloseIsDoneWhenAnswered: what a channel or connection held is free for others when its close-ok arrives, on
+// whatever loop the queue and the others are, and however busy those are.
+func TestCloseIsDoneWhenAnswered(t *testing.T) {
+	harness.ForEachBackendAlone(t, harness.Options{Cores: "0,1"}, func(t *testing.T, b *harness.Broker) {
+		keepBusy(t, b)
+		var all []*client
+		var queues []string
+		for range 4 {
+			c := connect(t, b).open(1)
+			all = append(all, c)
+			for range 4 {
+				queues = append(queues, c.newQueue(1))
+			}
+		}
+		for i := range 100 {
+			holder, other, q := all[i%4], all[(i/4+i+1)%4], queues[i%len(queues)]
+			if i%2 == 0 {
+				holder = connect(t, b).open(1)
+			}
+			if holder == other {
+				continue
+			}
+			holder.open(2)
+			holder.publish(2, "", q, "m")
+			holder.consumeWith(2, consumeArgs(q, "x", false, false, true, false, ""))
+			holder.deliver(2)
+			if i%2 == 0 {
+				holder.shut()
+			} else {
+				holder.closeChannel(2)
+			}
+			other.open(3)
+			if got := other.mustGet(3, q, true); !got.redelivered {
+				t.Error("not marked as redelivered")
+			}
+			other.consumeWith(3, consumeArgs(q, "x", false, false, true, false, ""))
+			other.closeChannel(3)
+		}
+	})
+}
+
+// TestChokedHeartbeat: a client that neither reads nor lets us read is as silent as one that is gone.
+func TestChokedHeartbeat(t *testing.T) {
+	harness.ForEachBackend(t, func(t *testing.T, b *harness.Broker) {
+		c := connectAs(t, b, login{heartbeat: 1}).open(1)
+		q := c.newQueue(1)
+		out := bytes.Repeat(methodFrame(1, 60, 70, getArgs(q, true)), 1000)
+		_ = c.nc.SetWriteDeadline(time.Now().Add(waitMax))
+		for {
+			_, err := c.nc.Write(out)
+			var ne net.Error
+			if errors.As(err, &ne) && ne.Timeout() {
+				t.Fatalf("still connected after %v", waitMax)
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+}
+
+// newLimited declares a queue that keeps one message only.
+func (c *client) newLimited(ch uint16) string {
+	c.t.Helper()
+	name := unique("q")
+	c.queue(ch, name, flags{}, table("x-max-length", 1))
+	return name
+}
+
+// TestSmallFramesBigMessage: one big message for many slow consumers with the smallest frames is one message in memory.
+func TestSmallFramesBigMessage(t *testing.T) {
+	harness.ForEachBackendAlone(t, harness.Options{Cores: "0"}, func(t *testing.T, b *harness.Broker) {
+		const size, count = 16 << 20, 12
+		pub := connect(t, b).open(1)
+		x := pub.newExchange(1, "fanout")
+		var cons []*client
+		for range count {
+			c := connectAs(t, b, login{frameMax: 4096}).open(1)
+			q := c.newQueue(1)
+			c.bind(1, q, x, "", "")
+			c.consume(1, q, "t", true)
+			cons = append(cons, c)
+		}
+		before := rss(t, b)
+		body := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+		pub.confirm(1)
+		pub.publishWith(1, publishArgs(x, "", false, false), props{}, body)
+		pub.confirmed(1, 1)
+		if grown := rss(t, b) - before; grown > 4*size {
+			t.Errorf("%d bytes for %d consumers of a message of %d", grown, count, size)
+		}
+		for _, c := range cons {
+			if d := c.deliver(1); d.body != string(body) {
+				t.Error("the body changed")
+			}
 		}
 	})
 }

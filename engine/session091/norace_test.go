@@ -1,0 +1,5 @@
+//go:build !race
+
+package session091
+
+const seedShare = 1
