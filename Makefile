@@ -37,8 +37,9 @@ uapi: ## hold the kernel ABI types against giouring, the independent reference
 	$(GO) test -tags giouring -ldflags=-checklinkname=0 ./ring/uapi
 
 .PHONY: suite
-suite: ## run the integration tests of the Go client amqp091-go (needs root and ip from iproute2)
-	$(GO) test -count=1 -tags suite -timeout 20m ./test/suite/...
+suite: ## run the integration tests of the Go client amqp091-go, each backend in a network namespace (needs root and ip from iproute2)
+	@$(GO) run ./test/suite -io uring & uring=$$!; $(GO) run ./test/suite -io epoll; epoll=$$?; \
+	wait $$uring && exit $$epoll
 
 .PHONY: interop
 interop: ## run Python, Node and Java clients (needs python3, node and npm, java and mvn; what is missing is reported as not run)
