@@ -41,7 +41,11 @@ func (v *VHost) route(x *Exchange, key []byte, h core.Fields, sc *routeScratch) 
 				sc.addExchange(d)
 			}
 		}
-		// An alternate exchange takes what reached no queue at all.
+		// An alternate exchange takes what its exchange matched to nothing, and
+		// what reached no queue at all.
+		if len(sc.dests) == 0 {
+			v.alternate(sc.walk[i], sc)
+		}
 		if i == len(sc.walk)-1 && len(sc.queues) == 0 {
 			from = v.alternates(sc, from)
 		}
@@ -58,14 +62,18 @@ func (v *VHost) alternates(sc *routeScratch, from int) (next int) {
 	walked := sc.walk[from:]
 	next = len(sc.walk)
 	for _, x := range walked {
-		if x.Alternate == "" {
-			continue
-		}
-		if ae, ok := v.exchanges.Load().Get(x.Alternate); ok {
-			sc.addExchange(ae)
-		}
+		v.alternate(x, sc)
 	}
 	return next
+}
+
+func (v *VHost) alternate(x *Exchange, sc *routeScratch) {
+	if x.Alternate == "" {
+		return
+	}
+	if ae, ok := v.exchanges.Load().Get(x.Alternate); ok {
+		sc.addExchange(ae)
+	}
 }
 
 // scanMax is up to how many elements a look through a list is faster than a map.

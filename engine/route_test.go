@@ -46,6 +46,8 @@ func TestRoute(t *testing.T) {
 		{"alternate is itself", map[string]string{"x": "direct"}, map[string]string{"x": "x"}, nil, "x", "b", ""},
 		{"alternate behind a binding", map[string]string{"x": "fanout", "y": "direct", "z": "fanout"}, map[string]string{"y": "z"},
 			[]link{{"x", "y", ""}, {"z", "q1", ""}}, "x", "b", "q1"},
+		{"alternate of the branch that matched nothing", map[string]string{"x": "fanout", "y": "direct", "z": "fanout"}, map[string]string{"y": "z"},
+			[]link{{"x", "y", ""}, {"x", "q2", ""}, {"z", "q1", ""}}, "x", "b", "q1 q2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHouse(t)

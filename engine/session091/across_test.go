@@ -297,6 +297,45 @@ func TestSharedWindowAcrossLoops(t *testing.T) {
 	})
 }
 
+// QOS-02, QOS-03: a window counts what was handed out before it was set.
+func TestWindowSetLater(t *testing.T) {
+	forSeeds(t, 40, func(w *world) {
+		home, con := w.dial(0), w.dial(w.Rand().IntN(2))
+		home.channel(1)
+		con.channel(1)
+		home.declare(1, "q", nil)
+		con.send(1, &amqp091.BasicQos{PrefetchCount: 5})
+		con.consume(1, "q", "c", false)
+		for id := uint64(1); id <= 20; id++ {
+			home.publish(1, "", "q", numbered(id, 20))
+		}
+		w.rest()
+		window := func(n uint16, want int) {
+			w.t.Helper()
+			if n > 0 {
+				con.send(1, &amqp091.BasicQos{PrefetchCount: n, Global: true})
+				con.wait(1, amqp091.MethodBasicQosOk)
+			}
+			w.rest()
+			if got := len(con.deliveries(1)); got != want {
+				w.fatalf("%d deliveries, want %d", got, want)
+			}
+		}
+		window(0, 5)
+		window(3, 0)
+		con.ack(1, 2, true) // three are held still
+		window(0, 0)
+		con.ack(1, 3, false)
+		window(0, 1)
+		window(4, 1)
+		window(9, 1)                                     // its own prefetch of 5 holds as well
+		con.send(1, &amqp091.BasicQos{PrefetchCount: 5}) // lifts the shared window
+		con.wait(1, amqp091.MethodBasicQosOk)
+		con.ack(1, 0, true)
+		window(0, 5)
+	})
+}
+
 // GEN-02 and BAS-10 need no loop of their own: two channels of one connection
 // keep their numbers, also with kind faults.
 func TestGetAcrossLoops(t *testing.T) {

@@ -61,6 +61,8 @@ type conn struct {
 	user      string
 	since     time.Time
 	exclusive map[string]struct{} // names of exclusive queues declared here
+	// exclusiveKept is how many names the last sweep left.
+	exclusiveKept int
 
 	timer   ring.Timer
 	timerDo timerPurpose
@@ -340,6 +342,25 @@ func (c *conn) fence(shards []int, done func()) {
 		// the first answer and return to their queue after it.
 		c.shard.On(n, nothing, func() { c.shard.On(n, nothing, finish) })
 	}
+}
+
+// ownExclusive notes an exclusive queue of this connection. Those that went by
+// themselves (auto-delete, expiry) are swept out whenever the list has doubled:
+// a client that makes a queue for each answer lives for months.
+func (c *conn) ownExclusive(name string) {
+	if c.exclusive == nil {
+		c.exclusive = map[string]struct{}{}
+	}
+	c.exclusive[name] = struct{}{}
+	if len(c.exclusive) <= 2*c.exclusiveKept+16 {
+		return
+	}
+	for name := range c.exclusive {
+		if q := c.vhost.Queue([]byte(name)); q == nil || q.Owner != any(c) {
+			delete(c.exclusive, name)
+		}
+	}
+	c.exclusiveKept = len(c.exclusive)
 }
 
 // deleteExclusive removes the connection's exclusive queues; done runs here

@@ -261,3 +261,28 @@ func TestExclusiveQueuesGo(t *testing.T) {
 		}
 	})
 }
+
+// A connection that declares exclusive queues for ever, as a client does that
+// makes one for each answer, remembers those that are there.
+func TestExclusiveQueuesAreForgotten(t *testing.T) {
+	w := newWorld(t, 1, 1)
+	c := w.dial(0)
+	c.channel(1)
+	for i := range 1000 {
+		c.send(1, &amqp091.QueueDeclare{Exclusive: true, AutoDelete: true})
+		name := c.wait(1, amqp091.MethodQueueDeclareOk).m.(*amqp091.QueueDeclareOk).Queue
+		if i%100 == 0 {
+			continue // stays
+		}
+		c.send(1, &amqp091.BasicConsume{Queue: name, ConsumerTag: []byte("c"), NoAck: true})
+		c.send(1, &amqp091.BasicCancel{ConsumerTag: []byte("c")})
+		c.wait(1, amqp091.MethodBasicCancelOk)
+		c.got = nil
+	}
+	for sc := range w.srv.loops[0].conns {
+		if n := len(sc.exclusive); n < 10 || n > 60 {
+			t.Errorf("%d names for 10 queues", n)
+		}
+	}
+	w.finish()
+}

@@ -52,10 +52,7 @@ func (ch *channel) declareNamed(name string, settings queue.Settings, made, noWa
 	}
 	ch.current = name
 	if q.Owner == any(c) {
-		if c.exclusive == nil {
-			c.exclusive = map[string]struct{}{}
-		}
-		c.exclusive[name] = struct{}{}
+		c.ownExclusive(name)
 	}
 	ch.counts(q, func(ready, consumers int, deleted bool) {
 		if deleted {
