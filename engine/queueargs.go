@@ -89,6 +89,12 @@ var queueArguments = []queueArgument{
 	{name: "x-consumer-timeout", planned: true},
 	{name: "x-max-age", planned: true},
 	{name: "x-stream-max-segment-size-bytes", planned: true},
+	{name: "x-stream-filter-size-bytes", planned: true},
+	{name: "x-quorum-initial-group-size", planned: true},
+	{name: "x-initial-cluster-size", planned: true},
+	{name: "x-max-in-memory-length", planned: true},
+	{name: "x-max-in-memory-bytes", planned: true},
+	{name: "x-queue-leader-locator", planned: true},
 }
 
 // parseQueueArgs validates the arguments and fills in the settings.

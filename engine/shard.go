@@ -41,6 +41,9 @@ func (s *Shard) Delivered() uint64 { return s.delivered.Load() }
 // ShardStats counts what passed through a shard since it started.
 type ShardStats struct {
 	Published, Unroutable, Remote, DeadLettered, DeadDropped uint64
+	// Gone is what deleted queues had counted, so that sums over all queues
+	// never fall.
+	Gone queue.Counts
 }
 
 // outbox is the way to another shard: a bounded mailbox, and what did not fit
@@ -104,6 +107,7 @@ func (s *Shard) DeleteQueue(q *queue.Queue) int {
 		return 0
 	}
 	n := q.Delete(s.now)
+	s.Stats.Gone.Add(&q.Counts)
 	s.env.forget(q)
 	return n
 }

@@ -86,8 +86,23 @@ type Queue struct {
 	// Seen is what other loops may look at, as of the last Settle.
 	Seen Gauges
 
-	// Counters since the queue was made.
+	Counts
+}
+
+// Counts is what a queue counts from its making on. Published counts all that
+// it was given, what it refused included.
+type Counts struct {
 	Published, Delivered, Acked, Expired, Dropped, Refused uint64
+}
+
+// Add adds another queue's counts.
+func (c *Counts) Add(o *Counts) {
+	c.Published += o.Published
+	c.Delivered += o.Delivered
+	c.Acked += o.Acked
+	c.Expired += o.Expired
+	c.Dropped += o.Dropped
+	c.Refused += o.Refused
 }
 
 // Gauges are a queue's figures for other loops: a little old, never torn.

@@ -59,6 +59,7 @@ func (c *conn) openChannel(n uint16, args []byte) {
 	ch := &channel{c: c, id: n, nextTag: 1}
 	c.setChannel(n, ch)
 	c.channels++
+	c.srv.log.Debug("channel open", "connection", c.name, "channel", n)
 	c.send(n, &amqp091.ChannelOpenOk{})
 }
 
@@ -69,7 +70,7 @@ func (ch *channel) fail(code uint16, id amqp091.MethodID, text string) {
 		return
 	}
 	text = amqp091.ReplyName(code) + " - " + text
-	ch.c.srv.log.Warn("channel error", "connection", ch.c.name, "channel", ch.id, "code", code, "text", text)
+	ch.c.srv.log.Warn("channel closed by the broker", "connection", ch.c.name, "client", ch.c.client, "channel", ch.id, "code", code, "text", text)
 	ch.flushConfirms()
 	ch.end()
 	ch.closing = true
@@ -139,6 +140,7 @@ func (ch *channel) closeByClient() {
 }
 
 func (ch *channel) remove() {
+	ch.c.srv.log.Debug("channel closed", "connection", ch.c.name, "channel", ch.id)
 	ch.c.setChannel(ch.id, nil)
 	ch.c.channels--
 }

@@ -1,6 +1,8 @@
 package session091
 
 import (
+	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -74,6 +76,7 @@ type conn struct {
 
 	clientProps []byte // table as the client sent it, for management
 	name        string
+	client      string // connection_name of the client properties
 	lastError   string
 
 	inputEnded bool // Closed was called
@@ -260,13 +263,22 @@ func (c *conn) fail(code uint16, id amqp091.MethodID, text string) {
 		return
 	}
 	text = amqp091.ReplyName(code) + " - " + text
-	c.srv.log.Warn("connection error", "connection", c.name, "user", c.user, "code", code, "text", text)
+	level := slog.LevelWarn
+	if code == amqp091.ConnectionForced {
+		level = slog.LevelInfo // an operator's wish is no error
+	}
+	c.srv.log.Log(context.Background(), level, "connection closed by the broker",
+		"connection", c.name, "client", c.client, "user", c.user, "code", code, "text", text)
 	c.lastError = text
-	c.release()
+	// Whoever hears of the close finds the exclusive queues gone.
 	c.state = stateClosing
-	c.send(0, &amqp091.ConnectionClose{
-		ReplyCode: code, ReplyText: []byte(text),
-		FailedClass: id.Class(), FailedMethod: id.Method(),
+	c.releaseThen(func() {
+		if c.state != stateDead {
+			c.send(0, &amqp091.ConnectionClose{
+				ReplyCode: code, ReplyText: []byte(text),
+				FailedClass: id.Class(), FailedMethod: id.Method(),
+			})
+		}
 	})
 	c.arm(timerCloseWait, closeWait)
 	c.endIfDeaf()
@@ -286,7 +298,7 @@ func (c *conn) drop(reason string) {
 	if c.state >= stateDying {
 		return
 	}
-	c.srv.log.Warn("connection dropped", "connection", c.name, "reason", reason)
+	c.srv.log.Warn("connection dropped", "connection", c.name, "client", c.client, "reason", reason)
 	c.lastError = reason
 	c.release()
 	c.state = stateDying
@@ -297,10 +309,14 @@ func (c *conn) drop(reason string) {
 
 // release gives back everything the connection holds: channels, consumers,
 // unacked messages, exclusive queues.
-func (c *conn) release() {
+func (c *conn) release() { c.releaseThen(func() {}) }
+
+// releaseThen is release with a function that runs here when the exclusive
+// queues are gone on all loops.
+func (c *conn) releaseThen(done func()) {
 	c.each(func(ch *channel) { ch.end() })
 	c.low, c.high, c.channels = nil, nil, 0
-	c.deleteExclusive(func() {})
+	c.deleteExclusive(done)
 }
 
 // otherShards adds to list the shards of other loops that the channel holds
@@ -424,7 +440,7 @@ func (c *conn) closed() {
 		if c.endReason != nil {
 			text = c.endReason.Error()
 		}
-		c.srv.log.Warn("connection lost without close", "connection", c.name, "user", c.user,
+		c.srv.log.Warn("connection lost without close", "connection", c.name, "client", c.client, "user", c.user,
 			"vhost", c.vhostName(), "reason", text)
 	}
 	if c.state < stateClosing {

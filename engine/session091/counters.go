@@ -12,8 +12,7 @@ type totals struct {
 	connections, channels, consumers, queues, exchanges   int
 	ready, unacked                                        int
 	published, unroutable, remote, dead, deadDropped      uint64
-	queuePublished, delivered, acked, expired, dropped    uint64
-	refused                                               uint64
+	counts                                                queue.Counts
 	unconfirmed, heldDeliveries, stashBytes, partialBytes int
 }
 
@@ -51,12 +50,12 @@ func (s *Server) Counters() []Counter {
 		count("messages_published", t.published, "Messages received from publishers."),
 		count("messages_unroutable", t.unroutable, "Messages that reached no queue."),
 		count("messages_forwarded", t.remote, "Messages handed to a queue of another loop."),
-		count("messages_enqueued", t.queuePublished, "Messages that existing queues took or refused."),
-		count("messages_delivered", t.delivered, "Messages handed to consumers and basic.get."),
-		count("messages_acknowledged", t.acked, "Messages acknowledged in existing queues."),
-		count("messages_expired", t.expired, "Messages that expired in existing queues."),
-		count("messages_dropped", t.dropped, "Messages dropped by length limits of existing queues."),
-		count("messages_refused", t.refused, "Messages turned away by length limits of existing queues."),
+		count("messages_enqueued", t.counts.Published, "Messages given to queues, those that they refused included."),
+		count("messages_delivered", t.counts.Delivered, "Messages handed to consumers and basic.get."),
+		count("messages_acknowledged", t.counts.Acked, "Messages acknowledged."),
+		count("messages_expired", t.counts.Expired, "Messages that expired."),
+		count("messages_dropped", t.counts.Dropped, "Messages dropped by length limits."),
+		count("messages_refused", t.counts.Refused, "Messages turned away by length limits."),
 		count("messages_dead_lettered", t.dead, "Dead letters that reached a queue."),
 		count("messages_dead_dropped", t.deadDropped, "Dead letters without an exchange, or that closed a cycle."),
 	}
@@ -70,6 +69,7 @@ func (t *totals) addLoop(lp *loopState) {
 	t.remote += st.Remote
 	t.dead += st.DeadLettered
 	t.deadDropped += st.DeadDropped
+	t.counts.Add(&st.Gone)
 	for c := range lp.conns {
 		t.connections++
 		t.channels += c.channels
@@ -89,12 +89,7 @@ func (t *totals) addLoop(lp *loopState) {
 			t.ready += q.Ready()
 			t.unacked += q.Unacked()
 			t.consumers += q.Consumers()
-			t.queuePublished += q.Published
-			t.delivered += q.Delivered
-			t.acked += q.Acked
-			t.expired += q.Expired
-			t.dropped += q.Dropped
-			t.refused += q.Refused
+			t.counts.Add(&q.Counts)
 		})
 	})
 }

@@ -50,6 +50,7 @@ func (ch *channel) declareNamed(name string, settings queue.Settings, made, noWa
 		ch.refuse(err, amqp091.MethodQueueDeclare)
 		return
 	}
+	c.srv.log.Debug("queue declared", "connection", c.name, "channel", ch.id, "queue", name, "loop", q.Shard)
 	ch.current = name
 	if q.Owner == any(c) {
 		c.ownExclusive(name)
@@ -179,6 +180,7 @@ func (ch *channel) deleteQueue(args []byte) {
 			ch.refuse(refused, id)
 		default:
 			delete(ch.c.exclusive, name)
+			ch.c.srv.log.Debug("queue deleted", "connection", ch.c.name, "channel", ch.id, "queue", name, "ready", n)
 			ch.sendOK(noWait, &amqp091.QueueDeleteOk{MessageCount: uint32(n)})
 		}
 	})
@@ -204,6 +206,7 @@ func (ch *channel) declareExchange(args []byte) {
 		ch.refuse(err, id)
 		return
 	}
+	ch.c.srv.log.Debug("exchange declared", "connection", ch.c.name, "channel", ch.id, "exchange", name)
 	ch.sendOK(m.NoWait, &amqp091.ExchangeDeclareOk{})
 }
 

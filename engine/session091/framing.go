@@ -116,7 +116,7 @@ func (c *conn) protocolHeader(p []byte) []byte {
 	header := c.carry
 	c.carry = nil
 	if !bytes.Equal(header, amqp091.ProtocolHeader[:]) && !bytes.Equal(header, []byte("AMQP\x01\x01\x00\x09")) {
-		c.srv.log.Warn("protocol header refused", "connection", c.name, "header", fmt.Sprintf("%q", header))
+		c.srv.log.Warn("protocol header refused", "connection", c.name, "header", string(header), "hint", headerHint(header))
 		c.rc.Write(amqp091.ProtocolHeader[:])
 		c.state = stateDying
 		c.rc.Close()
@@ -124,6 +124,19 @@ func (c *conn) protocolHeader(p []byte) []byte {
 	}
 	c.sendStart()
 	return p[n:]
+}
+
+// headerHint says what the first bytes of a stranger look like.
+func headerHint(h []byte) string {
+	switch {
+	case h[0] == 0x16:
+		return "TLS; there is no TLS listener"
+	case bytes.HasPrefix(h, []byte("GET ")), bytes.HasPrefix(h, []byte("POST ")), bytes.HasPrefix(h, []byte("HEAD ")):
+		return "HTTP; the HTTP listener has a port of its own"
+	case bytes.Equal(h, []byte("AMQP\x00\x01\x00\x00")), bytes.Equal(h, []byte("AMQP\x03\x01\x00\x00")):
+		return "AMQP 1.0; this version speaks AMQP 0-9-1"
+	}
+	return "not AMQP 0-9-1"
 }
 
 // earlyFrame handles frames before the connection is open and after it was

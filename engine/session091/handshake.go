@@ -83,7 +83,7 @@ func (c *conn) beat(now int64) {
 		silent = 0
 	}
 	if silent > 2*interval+interval/2 {
-		c.srv.log.Warn("missed heartbeats", "connection", c.name, "timeout_s", c.heartbeat)
+		c.srv.log.Warn("missed heartbeats", "connection", c.name, "client", c.client, "timeout_s", c.heartbeat)
 		c.abort()
 		return
 	}
@@ -144,6 +144,10 @@ func (c *conn) startOk(args []byte) {
 		return
 	}
 	c.clientProps = bytes.Clone(m.ClientProperties)
+	if v, ok := m.ClientProperties.Lookup("connection_name"); ok {
+		name, _ := v.Str()
+		c.client = string(name)
+	}
 	if v, ok := m.ClientProperties.Lookup("capabilities"); ok {
 		if t, ok := v.Table(); ok {
 			c.caps = capabilities{
@@ -159,8 +163,8 @@ func (c *conn) startOk(args []byte) {
 		c.drop(fmt.Sprintf("mechanism %q not offered or its response malformed", m.Mechanism))
 		return
 	}
-	if !c.srv.login(user, password, c.rc.RemoteAddr().Addr()) {
-		c.loginFailed(user, string(m.Mechanism))
+	if from := c.rc.RemoteAddr().Addr(); !c.srv.CheckLogin(user, password, from) {
+		c.loginFailed(user, string(m.Mechanism), c.srv.refusal(user, password, from))
 		return
 	}
 	c.user = user
@@ -177,9 +181,9 @@ func flag(t amqp091.Table, name string) bool {
 	return b
 }
 
-// loginFailed answers CON-06: the same for every reason.
-func (c *conn) loginFailed(user, mechanism string) {
-	c.srv.log.Warn("login refused", "connection", c.name, "user", user, "mechanism", mechanism)
+// loginFailed answers CON-06: the same for every reason; the log knows it.
+func (c *conn) loginFailed(user, mechanism, reason string) {
+	c.srv.log.Warn("login refused", "connection", c.name, "client", c.client, "user", user, "mechanism", mechanism, "reason", reason)
 	c.srv.countLoginFailure()
 	if c.caps.authClose {
 		text := "ACCESS_REFUSED - Login was refused using authentication mechanism " + mechanism + ". For details see the broker logfile."
@@ -273,7 +277,7 @@ func (c *conn) open(args []byte) {
 		c.arm(timerHeartbeat, time.Duration(c.heartbeat)*time.Second/2)
 	}
 	c.send(0, &amqp091.ConnectionOpenOk{})
-	c.srv.log.Info("connection open", "connection", c.name, "user", c.user, "vhost", v.Name)
+	c.srv.log.Info("connection open", "connection", c.name, "client", c.client, "user", c.user, "vhost", v.Name)
 }
 
 // method handles a method on channel 0 of an open connection.
@@ -322,7 +326,7 @@ func (c *conn) closeByClient(args []byte) {
 			if c.state != stateOpen && c.state != stateClosing {
 				return
 			}
-			c.srv.log.Info("connection closed", "connection", c.name, "user", c.user)
+			c.srv.log.Info("connection closed", "connection", c.name, "client", c.client, "user", c.user)
 			c.send(0, &amqp091.ConnectionCloseOk{})
 			c.state = stateClosing // nothing is left to release
 			c.finish()

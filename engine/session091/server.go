@@ -166,16 +166,22 @@ func (lp *loopState) flushConfirms() {
 	lp.confirming = lp.confirming[:0]
 }
 
-// login checks a user's password. The one user of this version is guest, from
-// loopback addresses only (SEC-05).
-func (s *Server) login(user, password string, from netip.Addr) bool {
-	return s.CheckLogin(user, password, from)
+// CheckLogin reports whether a user may log in from an address; any goroutine
+// may call it. The one user of this version is guest, from loopback addresses
+// only (SEC-05).
+func (s *Server) CheckLogin(user, password string, from netip.Addr) bool {
+	return s.refusal(user, password, from) == ""
 }
 
-// CheckLogin reports whether a user may log in from an address; any goroutine
-// may call it.
-func (s *Server) CheckLogin(user, password string, from netip.Addr) bool {
-	return user == "guest" && password == "guest" && from.Unmap().IsLoopback()
+// refusal is why a login is refused, for the log; empty when it is not.
+func (s *Server) refusal(user, password string, from netip.Addr) string {
+	switch {
+	case user != "guest" || password != "guest":
+		return "wrong user or password"
+	case !from.Unmap().IsLoopback():
+		return "guest may log in from loopback only"
+	}
+	return ""
 }
 
 func (s *Server) countLoginFailure() { s.loginFailures.Add(1) }
