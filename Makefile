@@ -13,12 +13,12 @@ help: ## list the verbs
 	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 .PHONY: build
-build: ## build bin/ringmq
-	$(GO) build -o bin/ringmq ./cmd/ringmq
+build: ## build bin/ringmq, one static file
+	CGO_ENABLED=0 $(GO) build -o bin/ringmq ./cmd/ringmq
 
 .PHONY: run
 run: ## run the broker with its defaults, data in ./data
-	$(GO) run ./cmd/ringmq serve
+	CGO_ENABLED=0 $(GO) run ./cmd/ringmq serve
 
 .PHONY: test
 test: ## run all tests, the black-box suites on both I/O backends included
@@ -80,4 +80,3 @@ ci: ## everything that decides whether a change may land
 .PHONY: clean
 clean: ## remove what building and testing left in the tree
 	rm -rf bin bench-results test/interop/scratch
-	$(GO) clean -testcache

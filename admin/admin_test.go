@@ -28,6 +28,7 @@ func (f *fakeSource) Ready() bool         { return f.ready }
 func (f *fakeSource) Counters() []Counter { return f.counters }
 func (f *fakeSource) Overview() Overview {
 	return Overview{Product: "ringmq", Version: "1.2.3", Node: "ringmq@test", Connections: len(f.conns),
+		CompatVersion: "3.13.7", Uptime: 1500 * time.Millisecond, Published: 7, Delivered: 8, Acked: 9,
 		Queues: 4, Ready: 5, Unacked: 6,
 		Listeners: []Listener{{"amqp", netip.MustParseAddrPort("127.0.0.1:5672")}}}
 }
@@ -248,7 +249,6 @@ func TestUnknown(t *testing.T) {
 	f := newFake()
 	h := testHandler(f)
 	for _, c := range []call{
-		{method: "GET", target: "/"},
 		{method: "GET", target: "/nothing"},
 		{method: "GET", target: "/healthz"},
 		{method: "GET", target: "/api"},
@@ -278,12 +278,63 @@ func TestOverview(t *testing.T) {
 	got := decode[overviewJSON](t, w)
 	if got.ProductName != "ringmq" || got.ProductVersion != "1.2.3" ||
 		got.ObjectTotals.Connections != 2 || got.ObjectTotals.Queues != 4 ||
+		got.RabbitMQVersion != "3.13.7" || got.UptimeMS != 1500 ||
+		got.MessageStats != (messageStatsJSON{Publish: 7, DeliverGet: 8, Ack: 9}) ||
 		got.QueueTotals.Messages != 11 || len(got.Listeners) != 1 || got.Listeners[0].Port != 5672 {
 		t.Fatalf("%s", w.Body)
 	}
 	w = do(t, testHandler(newFake()), call{method: "GET", target: "/api/whoami"})
 	if got := decode[map[string]any](t, w); got["name"] != "guest" {
 		t.Fatalf("%s", w.Body)
+	}
+}
+
+// TestIndex shows that the root lists every page, without a login, and names no object.
+func TestIndex(t *testing.T) {
+	w := do(t, testHandler(newFake()), call{method: "GET", target: "/", user: "-"})
+	got := decode[indexJSON](t, w)
+	if w.Code != 200 || got.Product != "ringmq" || got.Version != "1.2.3" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	pages := map[string]pageJSON{}
+	for _, p := range got.Pages {
+		pages[p.Path] = p
+	}
+	for _, want := range []pageJSON{
+		{"/", "GET, HEAD", false}, {"/health", "GET, HEAD", false}, {"/metrics", "GET, HEAD", false},
+		{"/api/overview", "GET, HEAD", true}, {"/api/connections/{}", "DELETE, GET, HEAD", true},
+	} {
+		if pages[want.Path] != want {
+			t.Errorf("%+v, want %+v", pages[want.Path], want)
+		}
+	}
+	if strings.Contains(w.Body.String(), "127.0.0.1") {
+		t.Errorf("the index names a connection: %s", w.Body)
+	}
+}
+
+// TestLoginRefusalIsLogged shows that the log tells apart what the answer must not.
+func TestLoginRefusalIsLogged(t *testing.T) {
+	for _, c := range []struct {
+		call call
+		want string
+	}{
+		{call{user: "guest", password: "x"}, `user=guest remote=127.0.0.1 reason="unknown user or wrong password"`},
+		{call{user: "bob", password: "guest", remote: "192.0.2.1:9"}, `user=bob remote=192.0.2.1 reason="unknown user or wrong password"`},
+		{call{remote: "192.0.2.1:9"}, `user=guest remote=192.0.2.1 reason="guest may log in from loopback only"`},
+		{call{user: "-"}, ""},
+		{call{}, ""},
+	} {
+		var log strings.Builder
+		h := Handler(newFake(), slog.New(slog.NewTextHandler(&log, nil)))
+		c.call.method, c.call.target = "GET", "/api/whoami"
+		do(t, h, c.call)
+		if (c.want == "") != (log.String() == "") || !strings.Contains(log.String(), c.want) {
+			t.Errorf("%+v: log %q, want %q", c.call, log.String(), c.want)
+		}
+		if strings.Contains(log.String(), "password=") {
+			t.Errorf("the log holds a password: %s", &log)
+		}
 	}
 }
 
@@ -295,6 +346,8 @@ func TestMetrics(t *testing.T) {
 		{Name: "ringmq_a", Help: "Ratio.", Kind: "gauge", Value: 0.25},
 		{Name: "ringmq_b_total", Help: "Turns\nof \\ loops.", Kind: "counter", Value: 1e15,
 			Labels: []Label{{"loop", "1"}}},
+		{Name: "ringmq_a", Help: "Ratio.", Kind: "gauge", Value: 1796073621.632},
+		{Name: "ringmq_a", Help: "Ratio.", Kind: "gauge", Value: 1.5e-9},
 		{Name: "ringmq_c", Help: "Odd.", Kind: "thing", Value: math.Inf(1)},
 	}
 	w := do(t, testHandler(f), call{method: "GET", target: "/metrics", user: "-"})
@@ -302,6 +355,8 @@ func TestMetrics(t *testing.T) {
 		`# HELP ringmq_a Ratio.`,
 		`# TYPE ringmq_a gauge`,
 		`ringmq_a 0.25`,
+		`ringmq_a 1796073621.632`,
+		`ringmq_a 1.5e-09`,
 		`# HELP ringmq_b_total Turns\nof \\ loops.`,
 		`# TYPE ringmq_b_total counter`,
 		`ringmq_b_total{loop="0",who="a\"b\\c\nd"} 3`,

@@ -6,12 +6,22 @@ type overviewJSON struct {
 	ProductName       string           `json:"product_name"`
 	ProductVersion    string           `json:"product_version"`
 	ManagementVersion string           `json:"management_version"`
+	RabbitMQVersion   string           `json:"rabbitmq_version"`
+	UptimeMS          int64            `json:"uptime"`
 	Node              string           `json:"node"`
 	ClusterName       string           `json:"cluster_name"`
 	ExchangeTypes     []nameJSON       `json:"exchange_types"`
 	ObjectTotals      objectTotalsJSON `json:"object_totals"`
 	QueueTotals       queueTotalsJSON  `json:"queue_totals"`
+	MessageStats      messageStatsJSON `json:"message_stats"`
 	Listeners         []listenerJSON   `json:"listeners"`
+}
+
+// messageStatsJSON holds those of RabbitMQ's counts that are kept here.
+type messageStatsJSON struct {
+	Publish    uint64 `json:"publish"`
+	DeliverGet uint64 `json:"deliver_get"`
+	Ack        uint64 `json:"ack"`
 }
 
 type nameJSON struct {
@@ -43,14 +53,16 @@ func (a *api) overview(w http.ResponseWriter, _ *request) {
 	o := a.src.Overview()
 	out := overviewJSON{
 		ProductName: o.Product, ProductVersion: o.Version, ManagementVersion: o.Version,
+		RabbitMQVersion: o.CompatVersion, UptimeMS: o.Uptime.Milliseconds(),
 		Node: o.Node, ClusterName: o.Node,
 		ExchangeTypes: []nameJSON{{"direct"}, {"fanout"}, {"headers"}, {"topic"}},
 		ObjectTotals: objectTotalsJSON{
 			Channels: o.Channels, Connections: o.Connections, Consumers: o.Consumers,
 			Exchanges: o.Exchanges, Queues: o.Queues,
 		},
-		QueueTotals: queueTotalsJSON{Messages: o.Ready + o.Unacked, Ready: o.Ready, Unacked: o.Unacked},
-		Listeners:   []listenerJSON{},
+		QueueTotals:  queueTotalsJSON{Messages: o.Ready + o.Unacked, Ready: o.Ready, Unacked: o.Unacked},
+		MessageStats: messageStatsJSON{o.Published, o.Delivered, o.Acked},
+		Listeners:    []listenerJSON{},
 	}
 	for _, l := range o.Listeners {
 		out.Listeners = append(out.Listeners,

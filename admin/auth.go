@@ -13,12 +13,12 @@ func (a *api) login(w http.ResponseWriter, r *http.Request) (user string, ok boo
 	if given && a.src.CheckLogin(user, password, remote) {
 		return user, true
 	}
-	if given {
-		a.log.Warn("API login refused", "user", user, "remote", remote)
-	}
-	reason := "Login failed"
+	reason, cause := "Login failed", "unknown user or wrong password"
 	if user == "guest" && !remote.IsLoopback() {
-		reason = "User can only log in via localhost"
+		reason, cause = "User can only log in via localhost", "guest may log in from loopback only"
+	}
+	if given { // without credentials it is a browser that waits for the challenge
+		a.log.Warn("API login refused", "user", user, "remote", remote, "reason", cause)
 	}
 	w.Header().Set("WWW-Authenticate", `Basic realm="RabbitMQ Management"`)
 	writeError(w, http.StatusUnauthorized, "not_authorized", reason)

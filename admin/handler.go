@@ -10,14 +10,17 @@ import (
 type api struct {
 	src    Source
 	log    *slog.Logger
-	node   string // name of this broker in listings; it does not change
+	about  Overview // its names and versions, which do not change
+	node   string   // name of this broker in listings
 	router router
 }
 
 // Handler returns the whole HTTP surface of the broker, without a listener.
 func Handler(src Source, log *slog.Logger) http.Handler {
-	a := &api{src: src, log: log, node: src.Overview().Node}
+	about := src.Overview()
+	a := &api{src: src, log: log, about: about, node: about.Node}
 	rt := &a.router
+	rt.handle("GET", "/", a.index)
 	rt.handle("GET", "/health", a.health)
 	rt.handle("GET", "/health/ready", a.health)
 	rt.handle("GET", "/health/live", a.healthLive)
@@ -31,7 +34,7 @@ func Handler(src Source, log *slog.Logger) http.Handler {
 }
 
 // ServeHTTP logs in, finds the route and runs it. The login comes first under /api, so that a
-// stranger cannot learn which paths or names exist.
+// stranger cannot learn which names exist.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{Request: r}
 	path := r.URL.EscapedPath()

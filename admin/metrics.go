@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -86,10 +87,14 @@ func appendEscaped(dst []byte, s string, quotes bool) []byte {
 	return dst
 }
 
-// appendMetricValue prints whole numbers without an exponent: people read this page too.
+// appendMetricValue prints numbers of the usual sizes without an exponent: people read this page
+// too.
 func appendMetricValue(dst []byte, v float64) []byte {
 	if v == float64(int64(v)) && v < 1<<53 && v > -(1<<53) {
 		return strconv.AppendInt(dst, int64(v), 10)
+	}
+	if size := math.Abs(v); size >= 1e-6 && size < 1<<53 {
+		return strconv.AppendFloat(dst, v, 'f', -1, 64)
 	}
 	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }

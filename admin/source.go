@@ -60,17 +60,26 @@ type Label struct{ Name, Value string }
 
 // Overview is what GET /api/overview sums up.
 type Overview struct {
-	Product     string // product name
-	Version     string // product version
-	Node        string // name of this broker in listings
-	Connections int
-	Channels    int
-	Exchanges   int
-	Queues      int
-	Consumers   int
-	Ready       int64 // messages waiting in queues
-	Unacked     int64 // messages delivered and not yet settled
-	Listeners   []Listener
+	Product string // product name
+	Version string // product version
+	// CompatVersion is the RabbitMQ version that clients see; tools switch features on by it.
+	CompatVersion string
+	Node          string        // name of this broker in listings
+	Uptime        time.Duration // since the start of the process
+	Connections   int
+	Channels      int
+	Exchanges     int
+	Queues        int
+	Consumers     int
+	Ready         int64 // messages waiting in queues
+	Unacked       int64 // messages delivered and not yet settled
+
+	// Messages since the start; Delivered and Acked are sums over the queues that exist.
+	Published uint64
+	Delivered uint64
+	Acked     uint64
+
+	Listeners []Listener
 }
 
 // Listener is an address that the broker accepts connections on.

@@ -39,22 +39,26 @@ type broker struct {
 	amqp     []netip.AddrPort
 	http     *admin.Server
 	httpBind net.Listener // nil when off
+	started  time.Time
+	notify   notifier
 }
 
 // startBroker opens everything that serving needs. On an error nothing stays open, and the
 // error is the line that the operator reads.
 func startBroker(o *serveOptions, log *slog.Logger) (*broker, error) {
-	b := &broker{o: o, log: log}
+	b := &broker{o: o, log: log, started: time.Now()}
 	if err := b.openData(); err != nil {
 		return nil, err
 	}
-	raiseFileLimit(log)
-	log.Warn("storage is in memory: messages, queues and bindings do not survive a restart, durable and persistent ones included")
+	files := raiseFileLimit()
 	err := b.openLoops()
 	if err == nil {
 		err = b.openHTTP()
 	}
 	if err == nil {
+		// Only now: an operator whose port is busy should read of that alone.
+		files.report(log)
+		b.warnOfLimits()
 		err = b.startServing()
 	}
 	if err != nil {
@@ -138,6 +142,27 @@ func (b *broker) startServing() error {
 	return nil
 }
 
+// warnOfLimits logs what an operator would otherwise find out later.
+func (b *broker) warnOfLimits() {
+	b.log.Warn("storage is in memory: messages, queues and bindings do not survive a restart, durable and persistent ones included")
+	var open []string
+	for _, a := range b.amqp {
+		if !a.Addr().Unmap().IsLoopback() {
+			open = append(open, a.String())
+		}
+	}
+	if b.httpBind != nil {
+		a, err := netip.ParseAddrPort(b.httpBind.Addr().String())
+		if err != nil || !a.Addr().Unmap().IsLoopback() {
+			open = append(open, b.httpBind.Addr().String())
+		}
+	}
+	if len(open) > 0 {
+		b.log.Warn("listening beyond loopback, but the only user, guest, may log in from loopback only; accounts come in a later version",
+			"addresses", strings.Join(open, ","))
+	}
+}
+
 // abandon closes what a failed start has opened.
 func (b *broker) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeMax)
@@ -166,7 +191,10 @@ func retryBusy(listen func() error) error {
 // listenError is the line for an address that cannot be listened on: what is wrong and what to
 // do about it.
 func listenError(flag, addr string, err error) error {
+	var lookup *net.DNSError
 	switch {
+	case errors.As(err, &lookup):
+		return fmt.Errorf("cannot listen on %s: the host %s cannot be resolved; write an address of this machine or a name that it knows with --%s", addr, lookup.Name, flag)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("cannot listen on %s: the address is in use; stop the program that holds it or choose another with --%s", addr, flag)
 	case errors.Is(err, syscall.EACCES):

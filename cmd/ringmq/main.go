@@ -35,7 +35,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	switch args[0] {
 	case "serve":
-		return serve(args[1:], os.LookupEnv, stdout, stderr)
+		return serve(args[1:], os.Environ(), stdout, stderr)
 	case "bench":
 		return bench.Main(args[1:], stdout, stderr)
 	case "version", "--version", "-version":

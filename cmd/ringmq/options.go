@@ -13,6 +13,7 @@ import "time"
 //	only     "flag": neither configuration key nor environment variable; "flag,env": no key
 //	min,max  bounds of a number or a duration
 //	enum     the accepted words
+//	whole    the unit of a duration that is a whole number of it; a bare number counts in it
 type serveOptions struct {
 	Listen         []address     `name:"listen" default:"127.0.0.1:5672" want:"HOST:PORT" help:"Address to accept AMQP clients on. May be given several times."`
 	HTTP           optionalAddr  `name:"http" default:"127.0.0.1:15672" want:"HOST:PORT or off" help:"Address of the HTTP listener: health, metrics and the management API. off turns it off."`
@@ -25,8 +26,8 @@ type serveOptions struct {
 	Spin           time.Duration `name:"spin" default:"50us" min:"0s" max:"10ms" want:"a duration such as 50us" help:"Longest time that an idle event loop polls before it sleeps. Not used when there are as many loops as processors."`
 	ChannelMax     int           `name:"channel-max" default:"2047" min:"1" max:"65535" help:"Most channels per connection."`
 	FrameMax       int           `name:"frame-max" default:"131072" min:"4096" max:"16777216" help:"Largest frame in bytes, offered to clients."`
-	Heartbeat      time.Duration `name:"heartbeat" default:"60s" min:"0s" max:"65535s" want:"whole seconds such as 60s" help:"Heartbeat interval offered to clients, in whole seconds. 0s turns heartbeats off."`
-	MessageSizeMax byteSize      `name:"message-size-max" default:"134217728" min:"1024" max:"536870912" want:"bytes, or a size such as 128MiB" help:"Largest message body in bytes."`
+	Heartbeat      time.Duration `name:"heartbeat" default:"60s" min:"0s" max:"65535s" whole:"s" want:"whole seconds such as 60s" help:"Heartbeat interval offered to clients, in whole seconds. 0s turns heartbeats off."`
+	MessageSizeMax byteSize      `name:"message-size-max" default:"128MiB" min:"1KiB" max:"512MiB" want:"bytes, or a size such as 128MiB or 100MB" help:"Largest message body in bytes."`
 	LogLevel       string        `name:"log-level" default:"info" enum:"debug,info,warn,error" help:"Least severe level that is logged. Re-read from the configuration file on SIGHUP."`
 	LogFormat      string        `name:"log-format" default:"text" enum:"text,json" help:"Form of the log on standard error."`
 

@@ -32,7 +32,7 @@ func printSettings(w io.Writer, o *serveOptions) {
 
 func tomlText(s *setting) string {
 	switch v := s.value.Interface().(type) {
-	case bool, int, byteSize:
+	case bool, int:
 		return fmt.Sprint(v)
 	case []address:
 		var parts []string
@@ -99,7 +99,7 @@ func valueHint(s setting) string {
 	case "int":
 		return "NUMBER"
 	case "byteSize":
-		return "BYTES"
+		return "SIZE"
 	default:
 		return "PATH"
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -41,7 +42,8 @@ func readConfigFile(path string, list []setting) (map[string]fileValue, error) {
 	if err != nil {
 		var parse toml.ParseError
 		if errors.As(err, &parse) {
-			return nil, fmt.Errorf("%s:%d: %s", path, parse.Position.Line, parse.Message)
+			line := parse.Position.Line
+			return nil, fmt.Errorf("%s:%d: %s%s", path, line, parse.Message, quoteHint(string(text), line))
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -50,8 +52,11 @@ func readConfigFile(path string, list []setting) (map[string]fileValue, error) {
 		name := key.String()
 		source := fmt.Sprintf("%s:%d: %s", path, keyLine(string(text), name), name)
 		s := findSetting(list, name)
-		if s == nil || !s.key {
-			return nil, fmt.Errorf("%s: unknown key%s", source, suggest(name, list))
+		if s == nil {
+			return nil, fmt.Errorf("%s: unknown key%s", source, suggest(name, list, keyName))
+		}
+		if !s.key {
+			return nil, fmt.Errorf("%s: %s", source, elsewhere(s))
 		}
 		texts, err := configTexts(raw[name], s)
 		if err != nil {
@@ -84,6 +89,25 @@ func configTexts(v any, s *setting) ([]string, error) {
 		return out, nil
 	}
 	return nil, fmt.Errorf("want %s", wanted(s.field))
+}
+
+// bareText matches a line whose value lacks its quotes.
+var bareText = regexp.MustCompile(`^\s*([\w-]+)\s*=\s*([^\s"'\[{#]+)\s*(?:#.*)?$`)
+
+// quoteHint says that text belongs in quotes when the line looks as if that was the mistake.
+func quoteHint(text string, line int) string {
+	lines := strings.Split(text, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	m := bareText.FindStringSubmatch(strings.TrimSuffix(lines[line-1], "\r"))
+	if m == nil || m[2] == "true" || m[2] == "false" {
+		return ""
+	}
+	if _, err := strconv.ParseFloat(m[2], 64); err == nil {
+		return "" // a value of its own; the mistake is another
+	}
+	return fmt.Sprintf("; text belongs in quotes: %s = %q", m[1], m[2])
 }
 
 // keyLine finds the line on which a key is given; 1 when it cannot be told.

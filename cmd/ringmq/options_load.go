@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sort"
 	"strings"
 	"time"
 )
@@ -76,25 +75,31 @@ func (s *setting) text() string {
 }
 
 // loadOptions reads the settings: flags win over the environment, that over the configuration
-// file, that over the defaults. Its error is one line that names the setting at fault.
-func loadOptions(args []string, lookupEnv func(string) (string, bool)) (*serveOptions, error) {
+// file, that over the defaults. environ is in the form of os.Environ. Its error is one line that
+// names the setting at fault.
+func loadOptions(args, environ []string) (*serveOptions, error) {
 	o := &serveOptions{sources: map[string]string{}}
 	list := settings(o)
 	flags, err := parseFlags(args, list)
 	if err != nil {
 		return nil, err
 	}
+	env, err := parseEnviron(environ, list)
+	if err != nil {
+		return nil, err
+	}
 	given := map[string][]string{} // the winning texts by setting
 	for _, s := range list {
 		given[s.name], o.sources[s.name] = []string{s.field.Tag.Get("default")}, "default"
-		if text, ok := lookupEnv(s.env); ok && s.env != "" {
+		if text, ok := env[s.env]; ok {
 			given[s.name], o.sources[s.name] = splitList(s, text), s.env
 		}
 		if texts, ok := flags[s.name]; ok {
 			given[s.name], o.sources[s.name] = texts, "--"+s.name
 		}
 	}
-	if path := given["config"][0]; path != "" {
+	if paths := given["config"]; paths[len(paths)-1] != "" {
+		path := paths[len(paths)-1]
 		file, err := readConfigFile(path, list)
 		if err != nil {
 			return nil, err
@@ -112,7 +117,7 @@ func loadOptions(args []string, lookupEnv func(string) (string, bool)) (*serveOp
 				o.sources[s.name], strings.Join(given[s.name], ","), err)
 		}
 	}
-	return o, nil
+	return o, checkDistinct(o)
 }
 
 func splitList(s setting, text string) []string {
@@ -126,8 +131,8 @@ func splitList(s setting, text string) []string {
 	return parts
 }
 
-// parseFlags collects the texts given by flags: --name value, --name=value, and a bare --name
-// for true. One dash does as well as two. Of a setting that is given twice the last one counts,
+// parseFlags collects the texts given by flags: --name value, --name=value, and of a boolean a
+// bare --name for true. One dash does as well as two. Of a setting that is given twice the last one counts,
 // so that a script can append to a command line; a list gathers all.
 func parseFlags(args []string, list []setting) (map[string][]string, error) {
 	out := map[string][]string{}
@@ -144,12 +149,15 @@ func parseFlags(args []string, list []setting) (map[string][]string, error) {
 		name, text, hasText := strings.Cut(strings.TrimPrefix(body, "-"), "=")
 		s := findSetting(list, name)
 		if s == nil {
-			return nil, fmt.Errorf("unknown flag --%s%s", name, suggest(name, list))
+			return nil, fmt.Errorf("unknown flag --%s%s", name, suggest(name, list, flagName))
 		}
 		switch {
 		case hasText:
 		case s.field.Type.Kind() == reflect.Bool:
 			text = "true"
+			if len(args) > 0 && (args[0] == "true" || args[0] == "false") {
+				text, args = args[0], args[1:]
+			}
 		case len(args) == 0:
 			return nil, fmt.Errorf("--%s: a value is missing: want %s", name, wanted(s.field))
 		default:
@@ -167,43 +175,4 @@ func findSetting(list []setting, name string) *setting {
 		}
 	}
 	return nil
-}
-
-// suggest names the closest setting to a mistyped one, or nothing when none is close.
-func suggest(name string, list []setting) string {
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var near []candidate
-	for _, s := range list {
-		if d := editDistance(name, s.name); d <= 2 && d < len(s.name) {
-			near = append(near, candidate{s.name, d})
-		}
-	}
-	if len(near) == 0 {
-		return `; "ringmq serve --help" lists them`
-	}
-	sort.SliceStable(near, func(i, j int) bool { return near[i].distance < near[j].distance })
-	return "; did you mean " + near[0].name + "?"
-}
-
-// editDistance counts the insertions, deletions and replacements of bytes between a and b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

@@ -13,10 +13,15 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write generated parts of the documentation instead of comparing them")
 
-func noEnv(string) (string, bool) { return "", false }
+var noEnv []string
 
-func envOf(m map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) { v, ok := m[name]; return v, ok }
+// envOf is an environment in the form of os.Environ.
+func envOf(m map[string]string) []string {
+	var out []string
+	for name, value := range m {
+		out = append(out, name+"="+value)
+	}
+	return out
 }
 
 // writeConfig makes a configuration file and returns its path.
@@ -63,7 +68,9 @@ cores = "0-2"
 		"RINGMQ_CHANNEL_MAX": "22",
 		"RINGMQ_FRAME_MAX":   "22222",
 		"RINGMQ_LISTEN":      "127.0.0.1:3, [::1]:4",
-		"RINGMQ_HTTP_PORT":   "tcp://10.0.0.1:80", // names that no setting has are nobody's
+		"RINGMQ_HTTP_PORT":   "tcp://10.0.0.1:80", // Kubernetes sets it for a service called ringmq-http
+		"RINGMQ_TEST_IO":     "epoll",
+		"PATH":               "/bin",
 	})
 	o, err := loadOptions([]string{"--channel-max", "44", "--channel-max", "33", "-log-level=warn"}, env)
 	if err != nil {
@@ -83,7 +90,7 @@ cores = "0-2"
 			t.Errorf("source of %s = %q, want %q", name, o.sources[name], want)
 		}
 	}
-	o, err = loadOptions([]string{"--listen", ":1", "--listen=:2", "--config", path, "--pin"}, noEnv)
+	o, err = loadOptions([]string{"--listen", ":1", "--listen=:2", "--config", "nowhere", "--config", path, "--pin"}, noEnv)
 	if err != nil || !o.Pin || !reflect.DeepEqual(o.Listen, []address{":1", ":2"}) {
 		t.Fatalf("%+v, %v", o, err)
 	}
@@ -92,30 +99,40 @@ cores = "0-2"
 func TestBadFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--nothing-like-it", `unknown flag --nothing-like-it; "ringmq serve --help" lists them`},
-		{"--lisen :1", "unknown flag --lisen; did you mean listen?"},
+		{"--lisen :1", "unknown flag --lisen; did you mean --listen?"},
 		{"--tls-listen :1", `unknown flag --tls-listen; "ringmq serve --help" lists them`},
 		{"--sync always", `unknown flag --sync; "ringmq serve --help" lists them`},
 		{"extra", `unexpected argument "extra"; settings are given as --name value`},
-		{"--pin false", `unexpected argument "false"; settings are given as --name value`},
+		{"--pin no", `unexpected argument "no"; settings are given as --name value`},
+		{"--pin false false", `unexpected argument "false"; settings are given as --name value`},
 		{"--listen", "--listen: a value is missing: want HOST:PORT"},
 		{"--io", "--io: a value is missing: want auto, uring or epoll"},
 		{"--listen localhost", `--listen: bad value "localhost": want HOST:PORT`},
-		{"--listen :65536", `--listen: bad value ":65536": want HOST:PORT`},
+		{"--listen :65536", `--listen: bad value ":65536": port 65536 is out of range, want 0 to 65535`},
+		{"--http :99999999999999999999", `--http: bad value ":99999999999999999999": port 99999999999999999999 is out of range, want 0 to 65535`},
+		{"--listen :amqp", `--listen: bad value ":amqp": want HOST:PORT`},
+		{"--listen :-1", `--listen: bad value ":-1": want HOST:PORT`},
+		{"--listen :1 --listen [::]:01", "--listen :1 and --listen [::]:01 are the same address; give each only once"},
+		{"--listen localhost:7 --http 127.0.0.1:7", "--listen localhost:7 and --http 127.0.0.1:7 are the same address; give each only once"},
+		{"--http 127.0.0.1:5672", "the default of --listen 127.0.0.1:5672 and --http 127.0.0.1:5672 are the same address; give each only once"},
 		{"--http on", `--http: bad value "on": want HOST:PORT or off`},
 		{"--pin=maybe", `--pin: bad value "maybe": want true or false`},
 		{"--io kqueue", `--io: bad value "kqueue": want auto, uring or epoll`},
 		{"--spin 50", `--spin: bad value "50": want a duration such as 50us`},
 		{"--spin 1s", `--spin: bad value "1s": want 0s to 10ms`},
 		{"--spin -1us", `--spin: bad value "-1us": want 0s to 10ms`},
-		{"--heartbeat 60", `--heartbeat: bad value "60": want whole seconds such as 60s`},
+		{"--heartbeat 65536", `--heartbeat: bad value "65536": want 0s to 65535s`},
+		{"--heartbeat -1", `--heartbeat: bad value "-1": want 0s to 65535s`},
+		{"--heartbeat 6.5", `--heartbeat: bad value "6.5": want whole seconds such as 60s`},
 		{"--heartbeat 1500ms", `--heartbeat: bad value "1500ms": want whole seconds such as 60s`},
 		{"--heartbeat 65536s", `--heartbeat: bad value "65536s": want 0s to 65535s`},
 		{"--channel-max 0", `--channel-max: bad value "0": want 1 to 65535`},
 		{"--channel-max x", `--channel-max: bad value "x": want a number from 1 to 65535`},
 		{"--frame-max 4095", `--frame-max: bad value "4095": want 4096 to 16777216`},
-		{"--message-size-max 1TB", `--message-size-max: bad value "1TB": want bytes, or a size such as 128MiB`},
-		{"--message-size-max 1GiB", `--message-size-max: bad value "1GiB": want 1024 to 536870912`},
-		{"--message-size-max 99999999999GiB", `--message-size-max: bad value "99999999999GiB": want bytes, or a size such as 128MiB`},
+		{"--message-size-max 1TB", `--message-size-max: bad value "1TB": want bytes, or a size such as 128MiB or 100MB`},
+		{"--message-size-max 1GiB", `--message-size-max: bad value "1GiB": want 1KiB to 512MiB`},
+		{"--message-size-max 99999999999GiB", `--message-size-max: bad value "99999999999GiB": want bytes, or a size such as 128MiB or 100MB`},
+		{"--message-size-max 1kB", `--message-size-max: bad value "1kB": want 1KiB to 512MiB`},
 		{"--cores 3-1", `--cores: bad value "3-1": want auto, or processor numbers such as 0-3,6`},
 		{"--cores 0,0-1", `--cores: bad value "0,0-1": processor 0 is named twice`},
 		{"--cores 0,", `--cores: bad value "0,": want auto, or processor numbers such as 0-3,6`},
@@ -128,20 +145,78 @@ func TestBadFlags(t *testing.T) {
 			t.Errorf("%s\n got %v\nwant %s", c.args, err, c.want)
 		}
 	}
-	_, err := loadOptions(nil, envOf(map[string]string{"RINGMQ_IO": "x"}))
-	if want := `RINGMQ_IO: bad value "x": want auto, uring or epoll`; err == nil || err.Error() != want {
-		t.Errorf("environment: got %v, want %s", err, want)
+}
+
+func TestBadEnvironment(t *testing.T) {
+	for _, c := range []struct{ name, want string }{
+		{"RINGMQ_IO", `RINGMQ_IO: bad value "x": want auto, uring or epoll`},
+		{"RINGMQ_LISEN", "RINGMQ_LISEN: unknown environment variable; did you mean RINGMQ_LISTEN?"},
+		{"RINGMQ_FRAME_MAXX", "RINGMQ_FRAME_MAXX: unknown environment variable; did you mean RINGMQ_FRAME_MAX?"},
+		{"RINGMQ_NOTHING_LIKE_IT", `RINGMQ_NOTHING_LIKE_IT: unknown environment variable; "ringmq serve --help" lists them`},
+		{"RINGMQ_", `RINGMQ_: unknown environment variable; "ringmq serve --help" lists them`},
+		{"RINGMQ_CHECK_CONFIG", "RINGMQ_CHECK_CONFIG: can only be given as the flag --check-config"},
+		{"RINGMQ_listen", "RINGMQ_listen: is spelled RINGMQ_LISTEN in the environment"},
+	} {
+		_, err := loadOptions(nil, []string{c.name + "=x"})
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s\n got %v\nwant %s", c.name, err, c.want)
+		}
+	}
+	for _, name := range []string{"RINGMQ_TEST_IO", "RINGMQ_SOAK", "RINGMQ_BENCH_X", "RINGMQ_PORT", "RINGMQ_SERVICE_HOST",
+		"RINGMQ_SERVICE_PORT_AMQP", "RINGMQ_PORT_5672_TCP_ADDR", "RINGMQ_HTTP_SERVICE_PORT", "XRINGMQ_IO"} {
+		if _, err := loadOptions(nil, []string{name + "=x"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestForms shows the ways in which one value can be written.
+func TestForms(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		check func(o *serveOptions) bool
+	}{
+		{"--pin false --check-config true", func(o *serveOptions) bool { return !o.Pin && o.CheckConfig }},
+		{"--check-config false --pin", func(o *serveOptions) bool { return o.Pin && !o.CheckConfig }},
+		{"--pin=false --pin true", func(o *serveOptions) bool { return o.Pin }},
+		{"--heartbeat 30", func(o *serveOptions) bool { return o.Heartbeat == 30*time.Second }},
+		{"--heartbeat 0", func(o *serveOptions) bool { return o.Heartbeat == 0 }},
+		{"--heartbeat 1m", func(o *serveOptions) bool { return o.Heartbeat == time.Minute }},
+		{"--message-size-max 2MB", func(o *serveOptions) bool { return o.MessageSizeMax == 2e6 }},
+		{"--message-size-max 2kB", func(o *serveOptions) bool { return o.MessageSizeMax == 2e3 }},
+		{"--message-size-max 2KiB", func(o *serveOptions) bool { return o.MessageSizeMax == 2048 }},
+		{"--message-size-max 4096", func(o *serveOptions) bool { return o.MessageSizeMax == 4096 }},
+		{"--listen 127.0.0.1:0 --listen 127.0.0.1:0 --http 127.0.0.1:0", func(o *serveOptions) bool { return len(o.Listen) == 2 }},
+	} {
+		o, err := loadOptions(strings.Fields(c.args), noEnv)
+		if err != nil || !c.check(o) {
+			t.Errorf("%s: %+v, %v", c.args, o, err)
+		}
+	}
+	for text, want := range map[byteSize]string{0: "0", 1000: "1000", 1024: "1KiB", 1 << 20: "1MiB", 3 << 30: "3GiB", 1025: "1025"} {
+		if text.String() != want {
+			t.Errorf("%d bytes print as %s, want %s", int64(text), text, want)
+		}
+	}
+	o, err := loadOptions([]string{"--config", writeConfig(t, "heartbeat = 60\nmessage-size-max = \"100MB\"")}, noEnv)
+	if err != nil || o.Heartbeat != time.Minute || o.MessageSizeMax != 100e6 {
+		t.Errorf("file: %+v, %v", o, err)
 	}
 }
 
 func TestBadConfigFiles(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"pin = true\nchannel-maxx = 3", "FILE:2: channel-maxx: unknown key; did you mean channel-max?"},
-		{"check-config = true", "FILE:1: check-config: unknown key; did you mean check-config?"},
+		{"check-confi = true", `FILE:1: check-confi: unknown key; "ringmq serve --help" lists them`},
+		{"check-config = true", "FILE:1: check-config: can only be given as the flag --check-config"},
+		{"config = \"a\"", "FILE:1: config: can only be given as the flag --config or the environment variable RINGMQ_CONFIG"},
+		{"io = \"auto\"\nheartbeat = 60s", `FILE:2: expected a top-level item to end with a newline, comment, or EOF, but got 's' instead; text belongs in quotes: heartbeat = "60s"`},
+		{"pin = true\nlog-level = debug # loud", `FILE:2: expected value but found "debug" instead; text belongs in quotes: log-level = "debug"`},
+		{"listen = \":1\"\nhttp = \"[::]:1\"", "FILE:1: listen :1 and FILE:2: http [::]:1 are the same address; give each only once"},
 		{"\n[tls]\nlisten = \":1\"", `FILE:2: tls: unknown key; "ringmq serve --help" lists them`},
 		{"pin = true\npin = false", "FILE:2: Key 'pin' has already been defined."},
 		{"pin true", "FILE:1: expected '.' or '=', but got 't' instead"},
-		{"heartbeat = 60", `FILE:1: heartbeat: bad value "60": want whole seconds such as 60s`},
+		{"heartbeat = 70000", `FILE:1: heartbeat: bad value "70000": want 0s to 65535s`},
 		{"heartbeat = 6.5", "FILE:1: heartbeat: want whole seconds such as 60s"},
 		{"io = [\"epoll\"]", "FILE:1: io: want auto, uring or epoll"},
 		{"listen = []", "FILE:1: listen: want HOST:PORT"},

@@ -16,7 +16,7 @@ type address string
 // optionalAddr is an address or "off".
 type optionalAddr string
 
-// byteSize is a count of bytes; its text may end in KiB, MiB or GiB.
+// byteSize is a count of bytes; its text may end in one of sizeUnits.
 type byteSize int64
 
 // coreList is a set of processor numbers in ascending order; nil means auto.
@@ -30,6 +30,11 @@ var errShape = errors.New("") // the value is not of the setting's shape; its wa
 // parseSetting reads text into the field, which is of one of the types used in serveOptions.
 // Its error says what is wanted, without naming the setting.
 func parseSetting(f reflect.StructField, v reflect.Value, text string) error {
+	if unit := f.Tag.Get("whole"); unit != "" {
+		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+			text += unit // heartbeat = 60, as RabbitMQ's file has it
+		}
+	}
 	err := parseText(v, text)
 	if err == nil {
 		err = checkBounds(f, v)
@@ -108,8 +113,8 @@ func checkBounds(f reflect.StructField, v reflect.Value) error {
 	if n := v.Int(); n < bound(low) || n > bound(high) {
 		return fmt.Errorf("want %s to %s", low, high)
 	}
-	if f.Name == "Heartbeat" && v.Int()%int64(time.Second) != 0 {
-		return errShape // the protocol counts in whole seconds
+	if unit := f.Tag.Get("whole"); unit != "" && v.Int()%bound("1"+unit) != 0 {
+		return errShape
 	}
 	return nil
 }
@@ -148,24 +153,49 @@ func checkAddress(text string) error {
 	if err != nil {
 		return errShape
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+	_, err = strconv.ParseUint(port, 10, 16)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("port %s is out of range, want 0 to 65535", port)
+	case err != nil:
 		return errShape
 	}
 	return nil
 }
 
+// sizeUnits are the endings of a byteSize: powers of 1024 as this program prints them, and
+// powers of 1000. The longer ending stands before one that it contains.
+var sizeUnits = []struct {
+	text  string
+	bytes int64
+}{
+	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
+}
+
 func parseByteSize(text string) (byteSize, error) {
-	digits, shift := text, 0
-	for i, unit := range []string{"KiB", "MiB", "GiB"} {
-		if cut, ok := strings.CutSuffix(text, unit); ok {
-			digits, shift = strings.TrimSpace(cut), 10*(i+1)
+	digits, unit := text, int64(1)
+	for _, u := range sizeUnits {
+		if cut, ok := strings.CutSuffix(text, u.text); ok {
+			digits, unit = strings.TrimSpace(cut), u.bytes
+			break
 		}
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || n > 1<<62>>shift {
+	if err != nil || n < 0 || n > 1<<62/unit {
 		return 0, errShape
 	}
-	return byteSize(n << shift), nil
+	return byteSize(n * unit), nil
+}
+
+// String is the size in the largest power of 1024 that it is a whole number of.
+func (n byteSize) String() string {
+	for _, u := range sizeUnits[:3] {
+		if n > 0 && int64(n)%u.bytes == 0 {
+			return strconv.FormatInt(int64(n)/u.bytes, 10) + u.text
+		}
+	}
+	return strconv.FormatInt(int64(n), 10)
 }
 
 // parseCores reads "auto" or a list such as "0-3,6" into ascending processor numbers.

@@ -6,6 +6,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,7 +15,7 @@ import (
 
 // appendProcessCounters appends what the process as a whole counts, under the names that
 // Prometheus dashboards know. What cannot be read is left out rather than shown as zero.
-func appendProcessCounters(out []admin.Counter, ioBackend string) []admin.Counter {
+func appendProcessCounters(out []admin.Counter, ioBackend string, started time.Time) []admin.Counter {
 	out = append(out, admin.Counter{
 		Name: "ringmq_info", Kind: "gauge", Help: "Always 1; the labels tell version and network backend.", Value: 1,
 		Labels: []admin.Label{{Name: "version", Value: version}, {Name: "io", Value: ioBackend}, {Name: "sync", Value: "memory"}},
@@ -22,6 +23,7 @@ func appendProcessCounters(out []admin.Counter, ioBackend string) []admin.Counte
 	add := func(name, kind, help string, v float64) {
 		out = append(out, admin.Counter{Name: name, Help: help, Kind: kind, Value: v})
 	}
+	add("process_start_time_seconds", "gauge", "Start of the process in seconds since 1970, UTC.", float64(started.UnixMilli())/1e3)
 	add("go_goroutines", "gauge", "Goroutines, those of the HTTP listener included.", float64(runtime.NumGoroutine()))
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},

@@ -11,8 +11,8 @@ import (
 )
 
 // serve runs "ringmq serve" and returns the exit code.
-func serve(args []string, lookupEnv func(string) (string, bool), stdout, stderr io.Writer) int {
-	o, err := loadOptions(args, lookupEnv)
+func serve(args, environ []string, stdout, stderr io.Writer) int {
+	o, err := loadOptions(args, environ)
 	if errors.Is(err, errHelp) {
 		printHelp(stdout)
 		return exitOK
@@ -31,7 +31,9 @@ func serve(args []string, lookupEnv func(string) (string, bool), stdout, stderr 
 
 	level := new(slog.LevelVar)
 	level.Set(logLevel(o.LogLevel))
-	log := newLogger(stderr, o.LogFormat, level)
+	lines := newLogWriter(stderr)
+	defer lines.close()
+	log := newLogger(lines, o.LogFormat, level)
 
 	// Signals are caught before anything is opened, so that one that comes during the start
 	// still ends in a clean stop.
@@ -41,18 +43,21 @@ func serve(args []string, lookupEnv func(string) (string, bool), stdout, stderr 
 
 	b, err := startBroker(o, log)
 	if err != nil {
+		lines.close() // what was logged comes before the line that says why it failed
 		fmt.Fprintf(stderr, "ringmq: %v\n", err)
 		return exitWorld
 	}
 	fmt.Fprintln(stdout, b.readyLine())
-	reload := func() { reloadLogLevel(args, lookupEnv, level, log) }
+	b.notify = newNotifier(environ, log)
+	b.notify.send("READY=1")
+	reload := func() { reloadLogLevel(args, environ, level, log) }
 	return b.run(signals, reload, stderr)
 }
 
 // reloadLogLevel is what SIGHUP does: the settings are read again, and of those the log level
 // can change while clients are connected.
-func reloadLogLevel(args []string, lookupEnv func(string) (string, bool), level *slog.LevelVar, log *slog.Logger) {
-	o, err := loadOptions(args, lookupEnv)
+func reloadLogLevel(args, environ []string, level *slog.LevelVar, log *slog.Logger) {
+	o, err := loadOptions(args, environ)
 	if err != nil {
 		log.Error("settings not re-read, the old ones stay", "error", err)
 		return

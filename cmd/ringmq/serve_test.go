@@ -266,7 +266,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("help: %d %q %q", code, stdout, stderr)
 	}
 	code, stdout, stderr = runOnce(t, "serve", "--help")
-	if code != exitOK || !strings.Contains(stdout, "--message-size-max BYTES") || stderr != "" {
+	if code != exitOK || !strings.Contains(stdout, "--message-size-max SIZE") || stderr != "" {
 		t.Errorf("serve --help: %d %q %q", code, stdout, stderr)
 	}
 	code, stdout, stderr = runOnce(t)

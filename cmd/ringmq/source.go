@@ -55,7 +55,8 @@ func (s source) Overview() admin.Overview {
 		gauge[c.Name] = c.Value
 	}
 	out := admin.Overview{
-		Product: "ringmq", Version: version, Node: nodeName(),
+		Product: "ringmq", Version: version, CompatVersion: compatVersion, Node: nodeName(),
+		Uptime:      time.Since(s.b.started),
 		Connections: int(gauge["ringmq_connections"]),
 		Channels:    int(gauge["ringmq_channels"]),
 		Exchanges:   int(gauge["ringmq_exchanges"]),
@@ -63,6 +64,9 @@ func (s source) Overview() admin.Overview {
 		Consumers:   int(gauge["ringmq_consumers"]),
 		Ready:       int64(gauge["ringmq_messages_ready"]),
 		Unacked:     int64(gauge["ringmq_messages_unacknowledged"]),
+		Published:   uint64(gauge["ringmq_messages_published_total"]),
+		Delivered:   uint64(gauge["ringmq_messages_delivered_total"]),
+		Acked:       uint64(gauge["ringmq_messages_acknowledged_total"]),
 	}
 	for _, a := range s.b.amqp {
 		out.Listeners = append(out.Listeners, admin.Listener{Protocol: "amqp", Addr: a})
@@ -85,7 +89,7 @@ func (s source) Counters() []admin.Counter {
 	for _, l := range s.b.group.Loops() {
 		out = appendLoopCounters(out, l)
 	}
-	return appendProcessCounters(out, s.b.group.Backend())
+	return appendProcessCounters(out, s.b.group.Backend(), s.b.started)
 }
 
 func nodeName() string {

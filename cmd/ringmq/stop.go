@@ -11,11 +11,15 @@ import (
 
 const (
 	// drainMax bounds the wait for clients to answer connection.close. Well-behaved clients
-	// answer in a round trip; the rest must not hold up a restart.
-	drainMax = 5 * time.Second
+	// answer in a round trip; the rest must not hold up a restart. It is a little less than the
+	// five seconds after which a session gives up by itself, so that the log can name the rest.
+	drainMax = 4800 * time.Millisecond
 
 	// closeMax bounds what follows: aborting the remaining connections and ending the loops.
 	closeMax = 3 * time.Second
+
+	// cutOffNamesMax bounds the connections that the log names one by one.
+	cutOffNamesMax = 100
 
 	drainReason = "shutdown" // as RabbitMQ words it; clients match on it
 
@@ -36,6 +40,7 @@ func (b *broker) run(signals <-chan os.Signal, reload func(), stderr io.Writer) 
 		case syscall.SIGHUP:
 			reload()
 		default:
+			b.notify.send("STOPPING=1")
 			b.log.Info("draining; a second signal ends at once", "signal", sig.String())
 			return b.stopOrSecondSignal(signals)
 		}
@@ -72,6 +77,9 @@ func (b *broker) stop() {
 	b.group.StopAccepting()
 	ctx, cancel := context.WithTimeout(context.Background(), drainMax)
 	b.server.Drain(ctx, drainReason)
+	if ctx.Err() != nil {
+		b.logCutOff()
+	}
 	cancel()
 
 	ctx, cancel = context.WithTimeout(context.Background(), closeMax)
@@ -83,6 +91,19 @@ func (b *broker) stop() {
 		b.http.Shutdown(ctx)
 	}
 	b.lock.release()
+}
+
+// logCutOff names the clients that did not answer during the drain.
+func (b *broker) logCutOff() {
+	list := b.server.Connections()
+	if len(list) == 0 {
+		return
+	}
+	for i := range list[:min(len(list), cutOffNamesMax)] {
+		b.log.Warn("client cut off", "connection", list[i].Name, "user", list[i].User)
+	}
+	b.log.Warn("clients were cut off: they did not answer connection.close in time",
+		"clients", len(list), "waited", drainMax)
 }
 
 func dumpGoroutines(w io.Writer) {

@@ -9,6 +9,9 @@ import (
 // version is the product's version; CHANGELOG.md says what is in it.
 const version = "0.1.0-dev"
 
+// compatVersion is the RabbitMQ version that clients are shown in the server properties.
+const compatVersion = "3.13.7"
+
 // versionLine is what "ringmq version" prints: enough to say which build this is.
 func versionLine() string {
 	line := fmt.Sprintf("ringmq %s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -263,8 +263,10 @@ func TestCloseIsDoneWhenAnswered(t *testing.T) {
 func TestChokedHeartbeat(t *testing.T) {
 	harness.ForEachBackend(t, func(t *testing.T, b *harness.Broker) {
 		c := connectAs(t, b, login{heartbeat: 1}).open(1)
-		q := c.newQueue(1)
-		out := bytes.Repeat(methodFrame(1, 60, 70, getArgs(q, true)), 1000)
+		// A long name makes long answers: what the kernel holds for a client is soon full.
+		q := unique(strings.Repeat("q", 200))
+		c.queue(1, q, flags{}, "")
+		out := bytes.Repeat(methodFrame(1, 50, 10, queueArgs(q, flags{passive: true}, "")), 1000)
 		_ = c.nc.SetWriteDeadline(time.Now().Add(waitMax))
 		for {
 			_, err := c.nc.Write(out)
