@@ -111,7 +111,7 @@ func TestMachinePlacesSelf(t *testing.T) {
 		{"https://prox" + "y.golang.or" + "g", found},
 		{"export GOPROXY" + "=direct", found},
 		{"https://artifactor" + "y.example.com/go", found},
-		{"bench/work/queue.go", ""},
+		{"bench/wor" + "k/queue.go", ""},
 		{"a work/life balance", ""},
 		{"/var/lib/ringmq, /tmp/data, ./data", ""},
 		{"GET /home", ""},
