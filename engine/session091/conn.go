@@ -77,7 +77,7 @@ type conn struct {
 	clientProps []byte // table as the client sent it, for management
 	name        string
 	client      string // connection_name of the client properties
-	lastError   string
+	lastError   string // why it failed, for tests and debuggers
 
 	inputEnded bool // Closed was called
 	endReason  error
@@ -87,8 +87,6 @@ type conn struct {
 type capabilities struct {
 	cancelNotify bool
 	authClose    bool
-	blocked      bool
-	cancelOK     bool
 }
 
 type timerPurpose uint8

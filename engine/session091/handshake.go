@@ -153,8 +153,6 @@ func (c *conn) startOk(args []byte) {
 			c.caps = capabilities{
 				cancelNotify: flag(t, "consumer_cancel_notify"),
 				authClose:    flag(t, "authentication_failure_close"),
-				blocked:      flag(t, "connection.blocked"),
-				cancelOK:     flag(t, "accept_consumer_cancel_ok"),
 			}
 		}
 	}
