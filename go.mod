@@ -16,4 +16,5 @@ require (
 require (
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/mschoch/smat v0.2.0 // indirect
+	go.etcd.io/bbolt v1.5.0 // indirect
 )

@@ -48,7 +48,7 @@ type Backend interface {
 	Quiet() bool
 	// Bell ends a Poll that waits, or makes the next one return at once. Any goroutine.
 	Bell()
-	// Close frees everything. REQUIRES: no connection and no listener is left.
+	// Close frees everything. REQUIRES: no connection, no listener and no file operation is left.
 	Close()
 }
 
@@ -94,6 +94,17 @@ func (p *Port) Detached(c *Conn) { c.detached() }
 
 // Conn finds the connection that a tag made by Conn.Tag names; nil if it is gone.
 func (p *Port) Conn(tag uint64) *Conn { return p.loop.connOf(tag) }
+
+// FileOp finds the operation that FileOp.Tag names. It must be in flight.
+func (p *Port) FileOp(tag uint64) *FileOp { return p.loop.files.ops[tag] }
+
+// Wrote reports the result of a FileBackend.WriteFile: the bytes taken (0 for a sync), or a negated errno.
+// It calls no application code, but the backend's WriteFile for what comes next, and reports whether it did.
+func (p *Port) Wrote(op *FileOp, res int32) (started bool) { return p.loop.wrote(op, res) }
+
+// RunFiles calls back for the operations that have ended and returns their number. Poll calls it once
+// after its Wrotes and before other events, so that durability never waits behind input.
+func (p *Port) RunFiles() int { return p.loop.runFiles() }
 
 // IO is the backend's private word in a connection.
 func (c *Conn) IO() *uint32 { return &c.io }

@@ -147,7 +147,8 @@ func (l *Loop) abortAll(int64) {
 	}
 }
 
-// checkStopped ends the loop when nothing is left on it.
+// checkStopped ends the loop when nothing is left on it. A file operation in flight keeps it: somebody's
+// batch would stay half acknowledged.
 func (l *Loop) checkStopped() {
-	l.stopped = l.listening == 0 && len(l.slots) == len(l.freeSlots)
+	l.stopped = l.listening == 0 && len(l.slots) == len(l.freeSlots) && l.files.inFlight == 0
 }

@@ -15,6 +15,9 @@
 // output holds no memory. Messages lie in the Slab. All of it is outside the Go heap, because the
 // kernel is given addresses that the garbage collector cannot see.
 //
+// Files: over io_uring a loop writes and syncs files without blocking (Loop.WriteFile); over epoll other
+// threads do it and report by Loop.Post.
+//
 // Laws:
 //   - What a loop owns is touched on its thread only. The exceptions are named: Post, Wake, Stats,
 //     Slab.Stats, the two ends of a Mailbox, and the methods of Group.
@@ -23,6 +26,8 @@
 //   - Work per turn is bounded: completions, reads per connection, bytes per send.
 //   - A loop blocks only after a turn that found nothing and began with the sleeping word set.
 //   - One send per connection at a time, one per connection and turn; what is written meanwhile gathers.
+//   - A loop that has file operations in flight, its own or others' (Loop.HoldSpin), does not spin, and it
+//     does not end before its own have come back. Their results are told before a turn's input.
 //   - A connection's bytes, tokens and descriptor are released when the kernel refers to none of them,
 //     each exactly once. Closed is called exactly once.
 package ring

@@ -145,6 +145,7 @@ func newLoop(g *Group, index int, b Backend, slab *Slab) *Loop {
 	l := &Loop{group: g, app: g.app, index: index, backend: b, slab: slab,
 		highMark: g.options.OutHighMark, lowMark: g.options.OutLowMark, gap: time.Second.Nanoseconds()}
 	l.lingerTimer.Fire = l.checkLingering
+	l.files.backend, _ = b.(FileBackend)
 	return l
 }
 
@@ -322,8 +323,10 @@ func (l *Loop) shut() {
 	for _, f := range l.posts.close() {
 		f()
 	}
+	l.drainFiles()
 	l.settle()
 	l.app.Stop(l)
+	must(l.files.inFlight == 0, "App.Stop wrote to a file")
 	must(len(l.slots) == len(l.freeSlots), "a stopped loop has connections")
 	l.pool.close()
 	l.backend.Close()

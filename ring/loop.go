@@ -84,6 +84,8 @@ type Loop struct {
 	slotGen   uint32
 	listening int // listeners not closed yet
 
+	files fileState
+
 	lingerTimer Timer
 	stopTimer   Timer
 	listeners   []*Listener // of the accepting loop
@@ -184,7 +186,7 @@ func (l *Loop) prepareWait() {
 	now := l.group.clock.now()
 	l.stats.ran(now - l.now)
 	l.now = now
-	if l.gap < l.group.spinNS && l.spin() {
+	if l.gap < l.group.spinNS && !l.mayDelayDisk() && l.spin() {
 		l.wait = 0
 		l.awake()
 		return
@@ -206,6 +208,7 @@ func (l *Loop) prepareWait() {
 // spin watches for events for at most the budget and reports whether there are any. The sleeping word
 // stays set: peers ring, and the bell is one of the events.
 func (l *Loop) spin() bool {
+	l.stats.spins.add(1)
 	end := l.now + l.group.spinNS
 	if next := l.wheel.next(); next >= 0 && next < end {
 		end = next

@@ -13,7 +13,7 @@ type postbox struct {
 	closed bool     // guarded by mu: nothing more is taken
 }
 
-// Post runs f on the loop, in one of its next turns. Any goroutine. It reports false, and f will not
+// Post runs f on the loop, in one of its next turns, in the order of the calls. Any goroutine. It reports false, and f will not
 // run, when the loop has stopped. Not for the message path: it takes a lock and allocates.
 func (l *Loop) Post(f func()) bool {
 	b := &l.posts
@@ -27,6 +27,15 @@ func (l *Loop) Post(f func()) bool {
 	b.mu.Unlock()
 	l.Wake()
 	return true
+}
+
+// Run runs job, which may block, on another goroutine and then done with its result on the loop, as by
+// Post. done is dropped if the loop has stopped by then. Any goroutine.
+func (l *Loop) Run(job func() error, done func(error)) {
+	go func() {
+		err := job()
+		l.Post(func() { done(err) })
+	}()
 }
 
 // runPosted runs what was posted so far; what the functions post comes next turn.

@@ -64,7 +64,7 @@ func probeUringHere() error {
 		return fmt.Errorf("io_uring lacks features (has %#x, needs %#x)", r.Features, features)
 	}
 	missing, errno := r.Supported(uapi.OpRecv, uapi.OpSend, uapi.OpSendmsg, uapi.OpAccept,
-		uapi.OpAsyncCancel, uapi.OpPollAdd)
+		uapi.OpAsyncCancel, uapi.OpPollAdd, uapi.OpNop, uapi.OpWrite, uapi.OpFsync)
 	if errno != 0 {
 		return fmt.Errorf("io_uring probe: %w", errno)
 	}

@@ -7,6 +7,7 @@ type LoopStats struct {
 	Turns           int64 // iterations
 	Syscalls        int64 // calls into the kernel by the backend (enters, waits, sends, receives)
 	Sleeps          int64 // times it was about to block
+	Spins           int64 // times it watched for events before it blocked
 	Bells           int64 // times somebody woke it
 	Connections     int64 // open or closing
 	Accepted        int64 // connections taken so far
@@ -16,6 +17,8 @@ type LoopStats struct {
 	OutChunksLive   int64 // output chunks of 32 KiB in use
 	RecvBuffersLive int64 // receive buffers kept beyond a turn: 0, handlers only borrow them
 	RecvStarved     int64 // times the kernel found no receive buffer
+	FileWrites      int64 // calls of WriteFile with bytes
+	FileSyncs       int64 // calls of WriteFile with sync
 	SharedLive      int64 // WriteShared tokens not yet released
 	LongestTurnNS   int64 // since the start, its system calls included, waiting excluded
 	BusyNS          int64 // time not spent waiting
@@ -26,6 +29,7 @@ type loopStats struct {
 	turns, syscalls, sleeps, connections, accepted, refused ownerCounter
 	bytesIn, bytesOut, recvBuffersLive, recvStarved         ownerCounter
 	sharedLive, longestTurnNS, busyNS                       ownerCounter
+	spins, fileWrites, fileSyncs                            ownerCounter
 
 	_     cacheLinePad
 	bells atomic.Int64 // written by the ringers
@@ -43,11 +47,12 @@ func (s *loopStats) ran(ns int64) {
 func (l *Loop) Stats() LoopStats {
 	s := &l.stats
 	return LoopStats{
-		Turns: s.turns.get(), Syscalls: s.syscalls.get(), Sleeps: s.sleeps.get(), Bells: s.bells.Load(),
+		Turns: s.turns.get(), Syscalls: s.syscalls.get(), Sleeps: s.sleeps.get(), Spins: s.spins.get(),
+		Bells:       s.bells.Load(),
 		Connections: s.connections.get(), Accepted: s.accepted.get(), Refused: s.refused.get(),
 		BytesIn: s.bytesIn.get(), BytesOut: s.bytesOut.get(),
 		OutChunksLive: l.pool.live.get(), RecvBuffersLive: s.recvBuffersLive.get(),
-		RecvStarved: s.recvStarved.get(), SharedLive: s.sharedLive.get(),
+		FileWrites: s.fileWrites.get(), FileSyncs: s.fileSyncs.get(), RecvStarved: s.recvStarved.get(), SharedLive: s.sharedLive.get(),
 		LongestTurnNS: s.longestTurnNS.get(), BusyNS: s.busyNS.get(),
 	}
 }

@@ -40,6 +40,7 @@ const (
 	uringOpSend
 	uringOpAccept
 	uringOpBell
+	uringOpFile
 	uringOpShift = 56
 	uringTagMask = 1<<uringOpShift - 1
 )
@@ -81,6 +82,7 @@ type uring struct {
 	listeners []*Listener // by index
 	accepting []bool      // by index: a multishot accept is with the kernel
 	recycled  bool        // buffers wait for Publish
+	fileNext  bool        // the sync that follows a write is prepared
 }
 
 func newUring(int) (Backend, error) {
@@ -260,7 +262,12 @@ func (u *uring) Poll(wait int64) int {
 	}
 	u.port.Tick()
 	u.reap()
-	events := u.handleInput()
+	if u.fileNext {
+		u.fileNext = false
+		u.submitOnly()
+	}
+	events := u.port.RunFiles()
+	events += u.handleInput()
 	if u.recycled {
 		u.recycled = false
 		u.bufs.Publish()
@@ -269,17 +276,21 @@ func (u *uring) Poll(wait int64) int {
 }
 
 // reap copies completions out. Sends are acted on at once: a connection whose output is out may be
-// given more in this turn, however much input stands before it. All else queues up in input.
+// given more in this turn, however much input stands before it. Results of file operations are noted at
+// once, for RunFiles. All else queues up in input.
 func (u *uring) reap() {
 	for len(u.input) < uringInputMax {
 		n := u.ring.Reap(u.cqes[:])
 		for i := range u.cqes[:n] {
 			e := &u.cqes[i]
-			if e.UserData>>uringOpShift == uringOpSend {
+			switch e.UserData >> uringOpShift {
+			case uringOpSend:
 				u.onSend(u.conn(e), e)
-				continue
+			case uringOpFile:
+				u.onFile(e)
+			default:
+				u.input = append(u.input, *e)
 			}
-			u.input = append(u.input, *e)
 		}
 		if n < len(u.cqes) {
 			return
