@@ -25,11 +25,19 @@ type Codec interface {
 type Broker struct {
 	Shards []*Shard
 
-	codecs   [1]Codec
-	vhosts   sync.Map // name -> *VHost
-	queueIDs atomic.Uint32
+	codecs  [1]Codec
+	vhosts  sync.Map // name -> *VHost
+	catalog catalog
+	// transientIDs is the last number of a queue that is not durable.
+	transientIDs atomic.Uint64
 	// queuesOn counts the queues of each shard, for placement.
 	queuesOn []atomic.Int64
+
+	storage *StorageOptions // nil until OpenStorage
+	budget  atomic.Int64    // bytes of messages in memory, of all shards; 0 = no bound
+
+	alarms     atomic.Uint32 // of Alarm
+	alarmHooks []func()
 }
 
 // NewBroker makes a broker with one shard for each loop and the vhost "/".

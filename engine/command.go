@@ -52,4 +52,6 @@ const (
 	Refused
 	// Pending: the origin will be told.
 	Pending
+	// NoSpace: the disk has no room for the message.
+	NoSpace
 )

@@ -7,21 +7,22 @@ import (
 
 // death is a message on its way from a queue to the dead letter exchange.
 type death struct {
-	q   *queue.Queue
-	m   *core.Message
-	why core.DeathReason
+	q *queue.Queue
+	queue.Dead
 }
 
 // DeadLetter implements queue.Host. Routing happens when the queues are at
 // rest, never from inside a queue, so that a chain of dead letters cannot
 // recurse.
-func (s *Shard) DeadLetter(q *queue.Queue, m *core.Message, why core.DeathReason) {
-	if !q.Settings.DeadLetter {
-		m.Release(s.arena)
-		return
+func (s *Shard) DeadLetter(q *queue.Queue, d queue.Dead) {
+	if d.Logged {
+		s.store.dying[dyingKey{q.ID, d.Seq}] = struct{}{}
 	}
-	s.deaths = append(s.deaths, death{q, m, why})
+	s.deaths = append(s.deaths, death{q, d})
 }
+
+// mourning reports that the next dead letter waits for its body.
+func (s *Shard) mourning() bool { return s.store != nil && s.store.mourns != nil }
 
 // deathBatch bounds how many dead letters are routed at a time, and deathCopies
 // how many queues they may have gone to before the rest waits.
@@ -34,48 +35,70 @@ const (
 func (s *Shard) runDeaths() {
 	n := 0
 	until := s.Stats.DeadLettered + deathCopies
-	for n < len(s.deaths) && n < deathBatch && s.Stats.DeadLettered < until {
+	for n < len(s.deaths) && n < deathBatch && s.Stats.DeadLettered < until && !s.mourning() {
 		d := s.deaths[n]
+		if d.Msg == nil {
+			break
+		}
 		s.deaths[n] = death{}
 		n++
 		s.deadLetter(d)
-		d.m.Release(s.arena)
+		d.Msg.Release(s.arena)
 	}
 	if n == 0 {
+		s.mournNext()
 		return
 	}
 	rest := copy(s.deaths, s.deaths[n:])
 	clear(s.deaths[rest:])
 	s.deaths = s.deaths[:rest]
+	s.mournNext()
+}
+
+// mournNext asks for the body of the next dead letter if it is not in memory.
+func (s *Shard) mournNext() {
+	if len(s.deaths) > 0 && s.deaths[0].Msg == nil && !s.mourning() {
+		s.store.mourn()
+	}
 }
 
 // deadLetter publishes a copy of the message with its death recorded (DLX-02
-// to DLX-06). Confirms are not used inside: at most once.
+// to DLX-06). A message that the log keeps is done in its old queue only after
+// the log has it in the new ones, so that a crash leaves it in one of them.
 func (s *Shard) deadLetter(d death) {
+	if !s.deadRouted(d) && d.Pos != 0 {
+		s.store.buried(d.q, d.Place)
+	}
+}
+
+// deadRouted sends the copies out; it reports whether the old place is kept until
+// they arrived.
+func (s *Shard) deadRouted(d death) (kept bool) {
 	v := d.q.Space.(*VHost)
 	set := &d.q.Settings
 	x := v.Exchange([]byte(set.DeadExchange))
 	if x == nil {
 		s.Stats.DeadDropped++
-		return
+		return false
 	}
-	codec := s.Broker.codecs[d.m.Encoding]
-	key := d.m.Key()
+	codec := s.Broker.codecs[d.Msg.Encoding]
+	key := d.Msg.Key()
 	if set.DeadKeySet {
 		key = []byte(set.DeadKey)
 	}
-	s.deadHead = codec.AppendDeath(s.deadHead[:0], d.m, d.q.Name, d.why, set.DeadKeySet, s.env.wall())
-	m := core.NewMessage(s.arena, []byte(set.DeadExchange), key, s.deadHead, d.m.BodyLen())
+	s.deadHead = codec.AppendDeath(s.deadHead[:0], d.Msg, d.q.Name, d.Why, set.DeadKeySet, s.env.wall())
+	m := core.NewMessage(s.arena, []byte(set.DeadExchange), key, s.deadHead, d.Msg.BodyLen())
 	if m == nil {
 		s.Stats.DeadDropped++
-		return
+		return false
 	}
-	m.AppendBody(d.m.Body())
-	m.Encoding = d.m.Encoding
-	m.Priority = d.m.Priority
-	m.Flags = d.m.Flags &^ core.FlagExpires // its time to live is spent
+	m.AppendBody(d.Msg.Body())
+	m.Encoding = d.Msg.Encoding
+	m.Priority = d.Msg.Priority
+	m.Flags = d.Msg.Flags &^ core.FlagExpires // its time to live is spent
 	history := codec.Deaths(m)
 	queues, _ := s.Route(v, x, key, codec.Headers(m))
+	h := s.handoverOf(d, queues)
 	for _, q := range queues {
 		if cycles(history, q.Name) {
 			s.Stats.DeadDropped++
@@ -83,9 +106,49 @@ func (s *Shard) deadLetter(d death) {
 		}
 		s.Stats.DeadLettered++
 		m.AddRef(1)
-		s.Publish(q, m, nil, 0)
+		if h == nil {
+			s.Publish(q, m, nil, 0)
+		} else if s.Publish(q, m, h, 0) == Pending {
+			h.left++
+		}
 	}
 	m.Release(s.arena)
+	if h == nil {
+		return false
+	}
+	h.Settled(0, true) // the one that was counted for ourselves
+	return true
+}
+
+// handover is a dead letter that other loops must have before its old place is
+// given up. It implements Origin.
+type handover struct {
+	s    *Shard
+	q    *queue.Queue
+	p    queue.Place
+	left int
+}
+
+// handoverOf is nil when nothing has to wait: the message is not kept by the log,
+// or all its new places are in the same log, behind which the old one's end will
+// stand.
+func (s *Shard) handoverOf(d death, queues []*queue.Queue) *handover {
+	if !d.Logged {
+		return nil
+	}
+	for _, q := range queues {
+		if q.Shard != s.Index {
+			return &handover{s: s, q: d.q, p: d.Place, left: 1}
+		}
+	}
+	return nil
+}
+
+// Settled implements Origin.
+func (h *handover) Settled(uint64, bool) {
+	if h.left--; h.left == 0 {
+		h.s.store.buried(h.q, h.p)
+	}
 }
 
 // cycles reports whether sending the message to a queue would close a cycle in

@@ -24,8 +24,8 @@ func dlx(exchange, key string, more core.Args) core.Args {
 func (h *house) take(q *queue.Queue) queue.Got {
 	h.Helper()
 	h.Observe(q)
-	g, ok := q.Get(false, h.now)
-	if !ok {
+	g, state := q.Get(false, h.now)
+	if state != queue.GotOne {
 		h.Fatalf("nothing in %s", q.Name)
 	}
 	return g

@@ -52,6 +52,26 @@ func (v *VHost) DeclareExchange(name, kind string, s ExchangeSettings) *core.Err
 	if name == "" {
 		return errDefaultExchange()
 	}
+	if err := v.parseExchange(name, kind, &s); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if x, ok := v.exchanges.Load().Get(name); ok {
+		return v.sameExchange(x, kind, s)
+	}
+	if strings.HasPrefix(name, "amq.") {
+		return core.Refuse(core.AccessRefused, "exchange name '%s' contains reserved prefix 'amq.*'", name)
+	}
+	x := newExchange(name, s)
+	v.noteExchange(x)
+	v.record()
+	v.addExchange(x)
+	return nil
+}
+
+// parseExchange validates type and arguments and fills in what they mean.
+func (v *VHost) parseExchange(name, kind string, s *ExchangeSettings) *core.Error {
 	k, ok := exchange.ParseKind(kind)
 	if !ok {
 		if kind == "" {
@@ -67,17 +87,6 @@ func (v *VHost) DeclareExchange(name, kind string, s ExchangeSettings) *core.Err
 		}
 		s.Alternate = ae.Str
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if x, ok := v.exchanges.Load().Get(name); ok {
-		return v.sameExchange(x, kind, s)
-	}
-	if strings.HasPrefix(name, "amq.") {
-		return core.Refuse(core.AccessRefused, "exchange name '%s' contains reserved prefix 'amq.*'", name)
-	}
-	xs := v.exchanges.Load().Set(name, newExchange(name, s))
-	v.exchanges.Store(&xs)
-	v.epoch.Add(1)
 	return nil
 }
 
@@ -119,7 +128,7 @@ func (v *VHost) DeleteExchange(name string, ifUnused bool) *core.Error {
 	if ifUnused && len(x.bindings) > 0 {
 		return core.Refuse(core.PreconditionFailed, "exchange '%s' in vhost '%s' in use", name, v.Name)
 	}
-	v.removeExchange(x)
+	v.remove(func() { v.removeExchange(x) })
 	return nil
 }
 

@@ -31,15 +31,15 @@ func (v *VHost) DeclareQueue(name string, s queue.Settings, owner any, near *Sha
 		return nil, core.Refuse(core.AccessRefused, "queue name '%s' contains reserved prefix 'amq.*'", name)
 	}
 	shard := v.broker.placeQueue(near)
-	q := queue.New(name, v.broker.queueIDs.Add(1), shard.Index, s)
+	q := queue.New(name, v.broker.newQueueID(s.Durable), shard.Index, s)
 	if s.Exclusive {
 		q.Owner = owner
 	}
-	q.Space = v
-	q.Attach(shard, near.now)
-	qs := v.queues.Load().Set(name, q)
-	v.queues.Store(&qs)
-	v.epoch.Add(1)
+	// Before anybody can find the queue: whoever publishes to it must know
+	// which change of the catalog its messages depend on.
+	v.noteQueue(q)
+	q.DefSeq = v.record()
+	v.addQueue(q, shard, near.now)
 	return q, nil
 }
 
@@ -114,12 +114,15 @@ func (v *VHost) removeQueue(q *queue.Queue) bool {
 	if cur, ok := v.queues.Load().Get(q.Name); !ok || cur != q {
 		return false
 	}
-	qs := v.queues.Load().Delete(q.Name)
-	v.queues.Store(&qs)
-	v.epoch.Add(1)
-	for b := range v.incoming[q] {
-		v.unbind(b)
-	}
+	v.remove(func() {
+		qs := v.queues.Load().Delete(q.Name)
+		v.queues.Store(&qs)
+		v.epoch.Add(1)
+		v.noteQueueGone(q)
+		for b := range v.incoming[q] {
+			v.unbind(b)
+		}
+	})
 	v.broker.queueGone(q)
 	return true
 }

@@ -62,7 +62,17 @@ func (s *Shard) drain() {
 		n := 0
 		for n < core.MailboxBatch && from.box.Pop(&c) {
 			n++
+			if c.op == opPublish && s.store != nil && (c.q.Logs(c.m) || len(s.store.parked) > 0) {
+				s.store.add(&c, i)
+				continue
+			}
+			if s.store != nil {
+				s.store.flushBatch()
+			}
 			s.run(&c, i)
+		}
+		if s.store != nil {
+			s.store.flushBatch()
 		}
 		if n > 0 {
 			from.box.Done()
@@ -111,6 +121,9 @@ func (s *Shard) run(c *Command, from int) {
 // outcome is Pending, with token.
 func (s *Shard) Publish(q *queue.Queue, m *core.Message, origin Origin, token uint64) Outcome {
 	if q.Shard == s.Index {
+		if s.store != nil && (q.Logs(m) || len(s.store.parked) > 0) {
+			return s.store.publish(m, target{q: q, origin: origin, token: token, from: s.Index})
+		}
 		if q.Publish(m, s.now) {
 			return Accepted
 		}
@@ -122,6 +135,61 @@ func (s *Shard) Publish(q *queue.Queue, m *core.Message, origin Origin, token ui
 		return Accepted
 	}
 	return Pending
+}
+
+// PublishAll is Publish for several queues, each with a reference of its own: the
+// log keeps one record for all queues of a shard. pending answers will come;
+// refused tells that some queue turned the message away at once, and noSpace that
+// it was for want of room on the disk.
+func (s *Shard) PublishAll(queues []*queue.Queue, m *core.Message, origin Origin, token uint64) (pending uint32, refused, noSpace bool) {
+	var logged []target
+	if s.store != nil {
+		logged = s.store.lists.get()
+	}
+	for _, q := range queues {
+		if s.store != nil && q.Shard == s.Index && q.Logs(m) {
+			logged = append(logged, target{q: q, origin: origin, token: token, from: s.Index})
+			continue
+		}
+		switch s.Publish(q, m, origin, token) {
+		case Refused:
+			refused = true
+		case NoSpace:
+			noSpace = true
+		case Pending:
+			pending++
+		}
+	}
+	if len(logged) > 0 {
+		p, r, out := s.store.publishAll(m, logged)
+		pending += p
+		refused = refused || r
+		noSpace = noSpace || out == NoSpace
+	}
+	if s.store != nil {
+		s.store.lists.put(logged)
+	}
+	return pending, refused || noSpace, noSpace
+}
+
+// Behind is the shard of a queue if its disk is behind: publishers of persistent
+// messages pause until IsBehind is false. Otherwise nil. Any loop.
+func (s *Shard) Behind(q *queue.Queue) *Shard {
+	if at := s.Broker.Shards[q.Shard]; at.IsBehind() {
+		return at
+	}
+	return nil
+}
+
+// IsBehind reports that the shard's disk is behind. When it has caught up all
+// loops are woken. Any loop.
+func (s *Shard) IsBehind() bool { return s.store != nil && s.store.behind.Load() }
+
+// Full reports that the log of a queue's shard takes no messages for want of room
+// on the disk. Any loop.
+func (s *Shard) Full(q *queue.Queue) bool {
+	st := s.Broker.Shards[q.Shard].store
+	return st != nil && st.noSpace.Load()
 }
 
 // Ack settles n entries from seq on. sub is the subscription that got them,

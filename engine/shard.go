@@ -16,6 +16,9 @@ type Shard struct {
 	arena core.Arena
 	env   env
 	now   int64 // monotonic nanoseconds of this turn
+	// wallMS is the time of this turn in milliseconds since 1970.
+	wallMS int64
+	store  *store // nil: everything is kept in memory
 
 	out []outbox  // to each shard; the own one is unused
 	in  []*outbox // of each other shard, to this one; the own one is nil
@@ -25,6 +28,8 @@ type Shard struct {
 	owing    []*Subscription
 	deaths   []death
 	graves   []*queue.Grave
+	listed   []*queue.Queue // all that were ever changed and exist
+	getters  []getter       // basic.get that wait for the disk
 	routes   routeCache
 	scratch  routeScratch
 	deadHead []byte // scratch of dead lettering
@@ -32,6 +37,7 @@ type Shard struct {
 	// Stats of this shard; the loop reads them for others.
 	Stats ShardStats
 
+	holds     atomic.Int64  // bytes of message memory in use, as of the last turn
 	delivered atomic.Uint64 // by all queues, as of the last turn; any loop reads it
 }
 
@@ -41,6 +47,9 @@ func (s *Shard) Delivered() uint64 { return s.delivered.Load() }
 // ShardStats counts what passed through a shard since it started.
 type ShardStats struct {
 	Published, Unroutable, Remote, DeadLettered, DeadDropped uint64
+	// Unstored counts messages that the log had no room for, Lost those whose
+	// body could not be read back.
+	Unstored, Lost uint64
 	// Gone is what deleted queues had counted, so that sums over all queues
 	// never fall.
 	Gone queue.Counts
@@ -87,7 +96,36 @@ func (s *Shard) MarkDirty(q *queue.Queue) {
 	if !q.Dirty {
 		q.Dirty = true
 		s.dirty = append(s.dirty, q)
+		if !q.Listed {
+			s.list(q)
+		}
 	}
+}
+
+// list notes a queue that holds, or may soon hold, something.
+func (s *Shard) list(q *queue.Queue) {
+	q.Listed, q.ListAt = true, len(s.listed)
+	s.listed = append(s.listed, q)
+}
+
+func (s *Shard) unlist(q *queue.Queue) {
+	if !q.Listed {
+		return
+	}
+	last := len(s.listed) - 1
+	moved := s.listed[last]
+	s.listed[q.ListAt], moved.ListAt = moved, q.ListAt
+	s.listed[last] = nil
+	s.listed = s.listed[:last]
+	q.Listed = false
+}
+
+// Store implements queue.Host.
+func (s *Shard) Store() queue.Store {
+	if s.store == nil {
+		return nil
+	}
+	return s.store
 }
 
 // Schedule implements queue.Host.
@@ -109,6 +147,10 @@ func (s *Shard) DeleteQueue(q *queue.Queue) int {
 	n := q.Delete(s.now)
 	s.Stats.Gone.Add(&q.Counts)
 	s.env.forget(q)
+	s.unlist(q)
+	if s.store != nil && q.Known {
+		delete(s.store.queues, q.ID)
+	}
 	return n
 }
 
@@ -139,13 +181,21 @@ const settleRounds = 4
 // other shards sent.
 func (s *Shard) Begin(now int64) {
 	s.now = now
+	s.wallMS = s.env.wallMS(now)
 	s.flushPending()
 	s.drain()
+	if len(s.getters) > 0 {
+		s.retryGets()
+	}
 }
 
 // Settle brings every queue that changed to rest. It reports whether work is
 // left for the next turn.
 func (s *Shard) Settle() (more bool) {
+	if s.store != nil {
+		more = s.store.turn()
+		s.store.page()
+	}
 	for range settleRounds {
 		s.runDeaths()
 		if len(s.dirty) == 0 {
@@ -171,7 +221,7 @@ func (s *Shard) Settle() (more bool) {
 		s.settling = s.settling[:0]
 	}
 	s.dig()
-	return len(s.dirty) > 0 || len(s.deaths) > 0 || len(s.graves) > 0
+	return more || len(s.dirty) > 0 || len(s.deaths) > 0 && !s.mourning() || len(s.graves) > 0
 }
 
 // dig frees a bounded part of what deleted and purged queues left behind.
@@ -189,6 +239,9 @@ func (s *Shard) dig() {
 // the loops that sleep.
 func (s *Shard) End() {
 	s.returnCredit()
+	if s.store != nil {
+		s.store.flush()
+	}
 	for i := range s.out {
 		o := &s.out[i]
 		if o.box != nil && o.box.Flush() {

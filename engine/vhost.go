@@ -23,6 +23,9 @@ type VHost struct {
 	mu sync.Mutex // guards changes and everything below
 	// incoming lists the bindings that lead to a queue or an exchange.
 	incoming map[exchange.Dest]map[*Binding]struct{}
+	// changes are those of the durable catalog that the command under way has
+	// made so far.
+	changes []Change
 }
 
 // Exchange is a routing point. The exported fields never change.
@@ -135,6 +138,8 @@ func (v *VHost) Bind(source *Exchange, dest exchange.Dest, key string, args core
 		return nil
 	}
 	b := &Binding{Source: source, Dest: dest, Key: key, Args: args}
+	v.noteBinding(b)
+	v.record()
 	source.bindings[id] = b
 	in := v.incoming[dest]
 	if in == nil {
@@ -171,7 +176,7 @@ func (v *VHost) Unbind(source *Exchange, dest exchange.Dest, key string, args co
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if b := source.bindings[bindingID{dest, key, args.Canonical()}]; b != nil {
-		v.unbind(b)
+		v.remove(func() { v.unbind(b) })
 	}
 }
 
@@ -183,9 +188,10 @@ func (v *VHost) HasBinding(source *Exchange, dest exchange.Dest, key string, arg
 }
 
 // unbind removes a binding and, with its last one, an auto-delete source
-// (EXC-10), which may cascade. The lock is held.
+// (EXC-10), which may cascade. Only within remove.
 func (v *VHost) unbind(b *Binding) {
 	x := b.Source
+	v.noteBindingGone(b)
 	delete(x.bindings, bindingID{b.Dest, b.Key, b.Args.Canonical()})
 	if in := v.incoming[b.Dest]; in != nil {
 		delete(in, b)
@@ -201,8 +207,29 @@ func (v *VHost) unbind(b *Binding) {
 	}
 }
 
+// addExchange puts an exchange into the catalog. The lock is held, or nobody
+// else knows the vhost.
+func (v *VHost) addExchange(x *Exchange) {
+	xs := v.exchanges.Load().Set(x.Name, x)
+	v.exchanges.Store(&xs)
+	v.epoch.Add(1)
+}
+
+// addQueue puts a queue of a shard into the catalog. The lock is held, or
+// nobody else knows the vhost.
+func (v *VHost) addQueue(q *queue.Queue, s *Shard, now int64) {
+	q.Space = v
+	q.Attach(s, now)
+	qs := v.queues.Load().Set(q.Name, q)
+	v.queues.Store(&qs)
+	v.epoch.Add(1)
+}
+
+// removeExchange takes an exchange out of the catalog with its bindings. Only
+// within remove.
 func (v *VHost) removeExchange(x *Exchange) {
 	x.deleted.Store(true)
+	v.noteExchangeGone(x)
 	xs := v.exchanges.Load().Delete(x.Name)
 	v.exchanges.Store(&xs)
 	v.epoch.Add(1)

@@ -17,6 +17,8 @@ const (
 	NotImplemented
 	InternalError
 	ResourceExhausted
+	// StorageFull: what was asked for cannot be made durable for want of room.
+	StorageFull
 )
 
 // RefusalRow says what a refusal is in each protocol.
@@ -43,6 +45,7 @@ var Refusals = [...]RefusalRow{
 	NotImplemented:     {"NOT_IMPLEMENTED", 540, true, "amqp:not-implemented", 501},
 	InternalError:      {"INTERNAL_ERROR", 541, true, "amqp:internal-error", 500},
 	ResourceExhausted:  {"RESOURCE_ERROR", 506, true, "amqp:resource-limit-exceeded", 503},
+	StorageFull:        {"RESOURCE_ERROR", 506, false, "amqp:resource-limit-exceeded", 507},
 }
 
 // Error is a refused command: the peer's fault or the world's, never ours.

@@ -74,8 +74,10 @@ func (h *quietHost) Arena() core.Arena      { return h.arena }
 func (h *quietHost) MarkDirty(*Queue)       {}
 func (h *quietHost) Schedule(*Queue, int64) {}
 func (h *quietHost) Unused(*Queue)          {}
+func (h *quietHost) Store() Store           { return nil }
 func (h *quietHost) Bury(*Grave)            {}
-func (h *quietHost) DeadLetter(_ *Queue, m *core.Message, _ core.DeathReason) {
+func (h *quietHost) DeadLetter(_ *Queue, d Dead) {
+	m := d.Msg
 	m.Release(h.arena)
 }
 
@@ -134,7 +136,7 @@ func hotCases() []hotCase {
 			publish(h)
 			if h.Ready() == 4*chunkEntries {
 				for h.Ready() > 0 {
-					h.dropFirst().Release(h.host.arena)
+					h.over(h.takeFirst())
 				}
 			}
 		}},
@@ -168,7 +170,7 @@ func hotCases() []hotCase {
 		}},
 		{"get and ack", with(defaults(), nil), func(h *hotQueue) {
 			publish(h)
-			g, _ := h.Get(false, h.now)
+			g, _ := h.take(false, h.now)
 			h.Ack(g.Seq, nil)
 		}},
 	}

@@ -248,7 +248,7 @@ func TestAutoDelete(t *testing.T) {
 			all = append(all, k)
 		}
 		b.publish(1)
-		if g, ok := b.Get(false, b.now); ok { // basic.get does not count
+		if g, ok := b.take(false, b.now); ok { // basic.get does not count
 			b.Ack(g.Seq, nil)
 		}
 		for _, k := range all[:c.leave] {
@@ -314,17 +314,17 @@ func TestFullConnection(t *testing.T) {
 // BAS-09: one message, and how many are left.
 func TestGet(t *testing.T) {
 	b := newBench(t, defaults())
-	if _, ok := b.Get(false, b.now); ok {
+	if _, ok := b.take(false, b.now); ok {
 		t.Error("a message in an empty queue")
 	}
 	b.publish(3)
-	g, ok := b.Get(false, b.now)
+	g, ok := b.take(false, b.now)
 	if !ok || idOf(g.Message) != 1 || g.Redelivered || g.Remaining != 2 {
 		t.Errorf("%v %+v", ok, g)
 	}
 	b.want(2, 1)
 	b.Requeue(g.Seq, nil, false)
-	g, _ = b.Get(true, b.now)
+	g, _ = b.take(true, b.now)
 	if idOf(g.Message) != 1 || !g.Redelivered || g.Remaining != 2 {
 		t.Errorf("%+v", g)
 	}
@@ -332,7 +332,7 @@ func TestGet(t *testing.T) {
 	g.Message.Release(b.arena) // without acknowledgement it is ours
 	k, sink := b.consumer(func(k *Consumer) { k.Exclusive = true })
 	sink.full = true
-	if g, ok = b.Get(false, b.now); !ok || idOf(g.Message) != 2 {
+	if g, ok = b.take(false, b.now); !ok || idOf(g.Message) != 2 {
 		t.Error("an exclusive consumer keeps others from getting")
 	}
 	b.Discard(g.Seq, nil)

@@ -67,21 +67,23 @@ func (q *Queue) nextConsumer() (c *Consumer, counted bool) {
 // dispatch delivers up to budget messages and reports whether it stopped only
 // because of the budget.
 func (q *Queue) dispatch(budget int) bool {
-	a := q.host.Arena()
 	for q.ready > 0 {
 		if budget == 0 {
 			return true
 		}
 		budget--
+		seq, e := q.order.first()
+		if e.pos != 0 && !q.deliverable(seq, e) {
+			return false
+		}
 		c, counted := q.nextConsumer()
 		if c == nil {
 			return false
 		}
-		seq, e := q.order.first()
 		q.order.taken(seq)
 		q.ready--
 		m := e.msg
-		q.readyBytes -= int64(m.BodyLen())
+		q.readyBytes -= int64(e.size)
 		var f DeliverFlags
 		if e.deliveries > 0 {
 			f = Redelivered
@@ -91,19 +93,52 @@ func (q *Queue) dispatch(budget int) bool {
 		}
 		q.Delivered++
 		if c.NoAck {
-			q.order.remove(a, seq)
+			q.handOver(seq, e)
 			c.Sink.Deliver(seq, m, f|Owned)
-			continue
+		} else {
+			q.hold(e)
+			c.unacked++
+			c.Sink.Deliver(seq, m, f)
+			if q.absent > 0 && e.pos != 0 {
+				// The queue is larger than memory: what consumers hold need not
+				// stay in it.
+				q.dropHeld(seq, e)
+			}
 		}
-		e.state = stateUnacked
-		if e.deliveries < 1<<16-1 {
-			e.deliveries++
+		if q.absent > 0 {
+			q.readAhead()
 		}
-		q.unacked++
-		c.unacked++
-		c.Sink.Deliver(seq, m, f)
 	}
 	return false
+}
+
+// hold marks an entry as held by a consumer.
+func (q *Queue) hold(e *entry) {
+	if e.is(entryAhead) {
+		e.flags &^= entryAhead
+		q.ahead -= int(e.size)
+	}
+	e.state = stateUnacked
+	if e.deliveries < 1<<16-1 {
+		e.deliveries++
+	}
+	q.unacked++
+}
+
+// dropHeld lets the body of an entry that a consumer holds leave memory.
+func (q *Queue) dropHeld(seq uint64, e *entry) {
+	e.msg.Release(q.host.Arena())
+	e.msg = nil
+	q.order.chunks[(seq-q.order.base)>>chunkShift].resident--
+}
+
+// handOver ends an entry whose message goes to somebody who does not
+// acknowledge: the reference is theirs.
+func (q *Queue) handOver(seq uint64, e *entry) {
+	if e.pos != 0 {
+		q.store.Leave(q, placeOf(seq, e))
+	}
+	q.forget(seq, e)
 }
 
 // Resume offers the queue to a parked consumer again: its connection drained,
@@ -140,11 +175,9 @@ func (q *Queue) Ack(seq uint64, c *Consumer) {
 	if e == nil || e.state != stateUnacked {
 		return
 	}
-	m := e.msg
-	q.order.remove(q.host.Arena(), seq)
+	q.over(seq, e)
 	q.unacked--
 	q.Acked++
-	m.Release(q.host.Arena())
 	q.settled(c)
 	if q.order.live == 0 {
 		q.host.MarkDirty(q)
@@ -162,10 +195,16 @@ func (q *Queue) Requeue(seq uint64, c *Consumer, undelivered bool) {
 		e.deliveries--
 	}
 	e.state = stateReady
+	if e.msg == nil {
+		q.absent++
+	}
 	q.unacked--
 	q.ready++
-	q.readyBytes += int64(e.msg.BodyLen())
+	q.readyBytes += int64(e.size)
 	q.order.giveBack(seq)
+	if e.deliveries > 1 && e.is(entryLogged) {
+		q.store.Requeued(q, seq, e.deliveries)
+	}
 	if e.deadline != 0 {
 		// It may be overdue; the index forgot it if it was due while held.
 		q.index(seq, e)

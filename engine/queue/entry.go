@@ -15,16 +15,31 @@ const (
 	stateUnacked
 )
 
-// entry is one message's place in a queue: 24 bytes off the Go heap, so that a
+// What is known of an entry beside its state.
+const (
+	// entryIndexed: it has its record in the index of deadlines.
+	entryIndexed uint8 = 1 << iota
+	// entryLogged: the log brings it back after a restart.
+	entryLogged
+	// entryCarrier: its part of the log's record is the body; see Place.
+	entryCarrier
+	// entryAhead: its body was read back and was not delivered since.
+	entryAhead
+)
+
+// entry is one message's place in a queue: 32 bytes off the Go heap, so that a
 // million queued messages cost the garbage collector nothing.
 type entry struct {
-	msg        *core.Message
-	deadline   int64 // monotonic nanoseconds, 0 = never expires
+	msg        *core.Message // nil: the body is in the log only
+	deadline   int64         // monotonic nanoseconds, 0 = never expires
+	pos        uint64        // of its record in the shard's log, 0 = it has none
+	size       uint32        // bytes of body
 	deliveries uint16
 	state      uint8
-	indexed    bool // has its record in the index of deadlines
-	_          [4]byte
+	flags      uint8
 }
+
+func (e *entry) is(flag uint8) bool { return e.flags&flag != 0 }
 
 const (
 	chunkShift   = 7
@@ -34,14 +49,14 @@ const (
 
 // chunk is 128 consecutive entries.
 type chunk struct {
-	live    int32 // entries that are not gone
-	_       [4]byte
-	entries [chunkEntries]entry
+	live     int32 // entries that are not gone
+	resident int32 // entries whose body is in memory
+	entries  [chunkEntries]entry
 }
 
 const chunkBytes = int(unsafe.Sizeof(chunk{}))
 
-// newChunk panics when memory is refused: a broker that cannot allocate 3 KiB
+// newChunk panics when memory is refused: a broker that cannot allocate 4 KiB
 // cannot keep any promise.
 func newChunk(a core.Arena) *chunk {
 	p := a.Alloc(chunkBytes)
@@ -49,7 +64,7 @@ func newChunk(a core.Arena) *chunk {
 		panic("queue: out of memory for queue entries")
 	}
 	c := (*chunk)(p)
-	c.live = 0
+	c.live, c.resident = 0, 0
 	return c
 }
 

@@ -95,6 +95,7 @@ func newHost(tb testing.TB) *fakeHost {
 func (h *fakeHost) Arena() core.Arena { return h.arena }
 func (h *fakeHost) MarkDirty(*Queue)  { h.dirty++ }
 func (h *fakeHost) Unused(*Queue)     { h.unused++ }
+func (h *fakeHost) Store() Store      { return nil }
 func (h *fakeHost) Bury(g *Grave)     { h.graves = append(h.graves, g) }
 
 func (h *fakeHost) Schedule(_ *Queue, at int64) {
@@ -103,7 +104,8 @@ func (h *fakeHost) Schedule(_ *Queue, at int64) {
 	}
 }
 
-func (h *fakeHost) DeadLetter(_ *Queue, m *core.Message, why core.DeathReason) {
+func (h *fakeHost) DeadLetter(_ *Queue, d Dead) {
+	m, why := d.Msg, d.Why
 	h.dead = append(h.dead, deadLetter{idOf(m), why})
 	if h.onDead != nil {
 		h.onDead(m, why)
@@ -200,7 +202,9 @@ type bench struct {
 }
 
 // defaults are the settings of a queue declared without arguments.
-func defaults() Settings { return Settings{TTL: -1, MaxLength: -1, MaxBytes: -1} }
+func defaults() Settings {
+	return Settings{TTL: -1, MaxLength: -1, MaxBytes: -1, DeadLetter: true}
+}
 
 func newBench(t *testing.T, s Settings) *bench {
 	b := &bench{T: t, fakeHost: newHost(t), Queue: New("q", 1, 0, s), now: int64(1e12), next: 1}
@@ -276,4 +280,10 @@ func (b *bench) end() {
 	if !b.arena.intact() {
 		b.Error("a block was written to after its release")
 	}
+}
+
+// take is Get for queues without a log, which answer at once.
+func (q *Queue) take(noAck bool, now int64) (g Got, ok bool) {
+	g, state := q.Get(noAck, now)
+	return g, state == GotOne
 }

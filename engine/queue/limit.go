@@ -34,32 +34,30 @@ func (q *Queue) trim() {
 		return
 	}
 	for q.overLimit() {
-		m := q.dropFirst()
-		if m == nil {
+		seq, e := q.takeFirst()
+		if e == nil {
 			return
 		}
 		q.Dropped++
-		q.host.DeadLetter(q, m, core.DiedMaxLength)
+		q.dies(seq, e, core.DiedMaxLength)
 	}
 }
 
-// dropFirst removes the first ready entry and returns its message, which the
-// caller owns now.
-func (q *Queue) dropFirst() *core.Message {
+// takeFirst takes the first ready entry out of what can be delivered.
+func (q *Queue) takeFirst() (uint64, *entry) {
 	seq, e := q.order.first()
 	if e == nil {
-		return nil
+		return 0, nil
 	}
-	m := e.msg
 	q.order.taken(seq)
-	q.dropReady(seq, m)
-	return m
+	q.unready(e)
+	return seq, e
 }
 
-func (q *Queue) dropReady(seq uint64, m *core.Message) {
+// unready takes a ready entry out of the counts.
+func (q *Queue) unready(e *entry) {
 	q.ready--
-	q.readyBytes -= int64(m.BodyLen())
-	q.order.remove(q.host.Arena(), seq)
+	q.readyBytes -= int64(e.size)
 }
 
 // Discard settles an unacked entry without success: dead letter exchange or
@@ -69,12 +67,10 @@ func (q *Queue) Discard(seq uint64, c *Consumer) {
 	if e == nil || e.state != stateUnacked {
 		return
 	}
-	m := e.msg
-	q.order.remove(q.host.Arena(), seq)
 	q.unacked--
+	q.dies(seq, e, core.DiedRejected)
 	q.settled(c)
 	if q.order.live == 0 {
 		q.host.MarkDirty(q)
 	}
-	q.host.DeadLetter(q, m, core.DiedRejected)
 }

@@ -85,7 +85,7 @@ func TestRequeueIntoFullQueue(t *testing.T) {
 	s.MaxLength = 2
 	b := newBench(t, s)
 	b.publish(1)
-	g, _ := b.Get(false, b.now)
+	g, _ := b.take(false, b.now)
 	b.publish(2)
 	b.Requeue(g.Seq, nil, false)
 	b.settle()
@@ -96,7 +96,7 @@ func TestRequeueIntoFullQueue(t *testing.T) {
 	s.Overflow = RejectPublish
 	b = newBench(t, s)
 	b.publish(1)
-	g, _ = b.Get(false, b.now)
+	g, _ = b.take(false, b.now)
 	b.publish(2)
 	b.Requeue(g.Seq, nil, false) // nothing to reject: it is over the limit for once
 	b.settle()

@@ -399,7 +399,7 @@ func (m *model) settleHeld() {
 
 func (m *model) get() {
 	noAck := m.rng.IntN(3) == 0
-	g, ok := m.q.Get(noAck, m.now)
+	g, ok := m.q.take(noAck, m.now)
 	first := m.first()
 	if ok != (first != nil) {
 		m.fatalf("got %v, ready %d", ok, m.count(stateReady))

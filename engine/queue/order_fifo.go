@@ -17,19 +17,15 @@ type fifo struct {
 }
 
 // push appends a ready entry and returns its sequence number.
-func (f *fifo) push(a core.Arena, m *core.Message, deadline int64) uint64 {
+func (f *fifo) push(a core.Arena, m *core.Message, deadline int64, pos uint64, flags uint8) uint64 {
 	index := f.tail - f.base
 	if int(index>>chunkShift) == len(f.chunks) {
 		f.chunks = append(f.chunks, newChunk(a))
 	}
 	c := f.chunks[index>>chunkShift]
-	e := &c.entries[index&chunkMask]
-	e.msg = m
-	e.deadline = deadline
-	e.deliveries = 0
-	e.state = stateReady
-	e.indexed = false
+	c.entries[index&chunkMask] = entry{msg: m, deadline: deadline, pos: pos, size: uint32(m.BodyLen()), state: stateReady, flags: flags}
 	c.live++
+	c.resident++
 	f.live++
 	seq := f.tail
 	f.tail++
@@ -102,7 +98,12 @@ func (f *fifo) giveBack(seq uint64) {
 func (f *fifo) remove(a core.Arena, seq uint64) {
 	i := int((seq - f.base) >> chunkShift)
 	c := f.chunks[i]
-	c.entries[(seq-f.base)&chunkMask].state = stateGone
+	e := &c.entries[(seq-f.base)&chunkMask]
+	e.state = stateGone
+	if e.msg != nil {
+		e.msg = nil
+		c.resident--
+	}
 	c.live--
 	f.live--
 	if f.live == 0 {
@@ -151,7 +152,7 @@ func (f *fifo) reset(a core.Arena) {
 		keep = c
 	}
 	if keep != nil {
-		keep.live = 0
+		keep.live, keep.resident = 0, 0
 		f.chunks = append(f.chunks[:0], keep)
 	} else {
 		f.chunks = f.chunks[:0]

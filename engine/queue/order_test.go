@@ -192,7 +192,7 @@ func stepFifo(rng *rand.Rand, h *fakeHost, f *fifo, ref *refOrder) string {
 	switch rng.IntN(6) {
 	case 0, 1:
 		for range 1 + rng.IntN(chunkEntries) {
-			if seq := f.push(h.arena, h.message(0, 0), 0); seq != uint64(len(ref.states)) {
+			if seq := f.push(h.arena, h.message(0, 0), 0, 0, 0); seq != uint64(len(ref.states)) {
 				return fmt.Sprintf("pushed as %d, want %d", seq, len(ref.states))
 			}
 			ref.states = append(ref.states, stateReady)
@@ -347,7 +347,7 @@ func TestDeletedQueue(t *testing.T) {
 	}
 	b.Unsubscribe(c, b.now)
 	b.Resume(c)
-	if _, ok := b.Get(false, b.now); ok || b.Settle(b.now, 1) {
+	if _, ok := b.take(false, b.now); ok || b.Settle(b.now, 1) {
 		t.Error("a deleted queue has messages")
 	}
 	if b.unused != 0 {

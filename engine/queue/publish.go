@@ -4,24 +4,48 @@ package queue
 
 import "ringmq/engine/core"
 
-// Publish appends a message, taking over one reference. It returns false when
-// the queue's overflow policy turns it away (LEN-03); the reference is consumed
-// all the same. A deleted queue swallows it, which counts as accepted (QUE-11).
+// Publish appends a message that is kept in memory only, taking over one
+// reference. It returns false when the queue turns it away (Admit); the reference
+// is consumed all the same. A deleted queue swallows it, which counts as accepted
+// (QUE-11).
 func (q *Queue) Publish(m *core.Message, now int64) (accepted bool) {
 	if q.deleted {
 		m.Release(q.host.Arena())
 		return true
 	}
+	if !q.Admit(m, now) {
+		return false
+	}
+	q.Put(m, now, Place{})
+	return true
+}
+
+// Admit asks the queue's overflow policy whether a message may come (LEN-03). If
+// not, the reference is consumed. REQUIRES: the queue is not deleted.
+func (q *Queue) Admit(m *core.Message, now int64) bool {
 	q.Published++
 	if q.limited && q.refuses(now) {
 		q.refuse(m)
 		return false
 	}
+	return true
+}
+
+// Put appends an admitted message, which stands in the log at p if p has a
+// position. It takes over one reference. The message gets NextSeq.
+func (q *Queue) Put(m *core.Message, now int64, p Place) {
 	var at int64
 	if q.Settings.TTL >= 0 || m.Flags&core.FlagExpires != 0 {
 		at = q.deadlineOf(m, now)
 	}
-	seq := q.order.push(q.host.Arena(), m, at)
+	var flags uint8
+	if p.Pos != 0 {
+		flags = entryLogged
+		if p.Carrier {
+			flags |= entryCarrier
+		}
+	}
+	seq := q.order.push(q.host.Arena(), m, at, p.Pos, flags)
 	q.ready++
 	q.readyBytes += int64(m.BodyLen())
 	if at != 0 {
@@ -35,13 +59,13 @@ func (q *Queue) Publish(m *core.Message, now int64) (accepted bool) {
 		// more than its limit, however large the turn.
 		q.Settle(now, core.DispatchBatch)
 	}
-	return true
 }
 
+// refuse turns a message away. One that nobody keeps has no place in the log.
 func (q *Queue) refuse(m *core.Message) {
 	q.Refused++
-	if q.Settings.Overflow == RejectPublishDLX {
-		q.host.DeadLetter(q, m, core.DiedMaxLength)
+	if q.Settings.Overflow == RejectPublishDLX && q.Settings.DeadLetter {
+		q.host.DeadLetter(q, Dead{Msg: m, Why: core.DiedMaxLength})
 		return
 	}
 	m.Release(q.host.Arena())

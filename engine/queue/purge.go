@@ -7,6 +7,7 @@ import "ringmq/engine/core"
 type Grave struct {
 	order fifo
 	next  uint64
+	store Store
 }
 
 // Free releases up to n entries and reports whether the grave is empty.
@@ -15,7 +16,12 @@ func (g *Grave) Free(a core.Arena, n int) (empty bool) {
 		seq := g.next
 		g.next++
 		if e := g.order.at(seq); e != nil {
-			e.msg.Release(a)
+			if e.msg != nil {
+				e.msg.Release(a)
+			}
+			if e.pos != 0 {
+				g.store.Drop(placeOf(seq, e))
+			}
 			g.order.remove(a, seq)
 		}
 		if g.next < g.order.base {
@@ -29,6 +35,16 @@ func (g *Grave) Free(a core.Arena, n int) (empty bool) {
 	return false
 }
 
+// bury gives everything that the queue holds to a grave.
+func (q *Queue) bury() {
+	tail := q.order.tail
+	q.host.Bury(&Grave{order: q.order, next: q.order.base, store: q.store})
+	q.order = fifo{base: tail, head: tail, tail: tail}
+	q.ready, q.unacked, q.readyBytes = 0, 0, 0
+	q.absent, q.ahead = 0, 0
+	q.deadlines = nil
+}
+
 // Purge drops every ready message and returns their number (QUE-12).
 func (q *Queue) Purge(now int64) int {
 	q.Settle(now, core.DispatchBatch)
@@ -39,16 +55,14 @@ func (q *Queue) Purge(now int64) int {
 	if q.unacked == 0 {
 		// Nothing is held: the whole content goes at once, and its memory
 		// comes back over the next turns.
-		tail := q.order.tail
-		q.host.Bury(&Grave{order: q.order, next: q.order.base})
-		q.order = fifo{base: tail, head: tail, tail: tail}
-		q.ready, q.readyBytes = 0, 0
-		q.deadlines = nil
+		if q.store != nil && q.Settings.Durable {
+			q.store.Purged(q, q.order.base, q.order.tail-1)
+		}
+		q.bury()
 		return n
 	}
-	a := q.host.Arena()
 	for q.ready > 0 {
-		q.dropFirst().Release(a)
+		q.over(q.takeFirst())
 	}
 	return n
 }
@@ -67,10 +81,8 @@ func (q *Queue) Delete(now int64) int {
 	for _, c := range members {
 		c.queue, c.level, c.next, c.prev, c.waiting = nil, nil, nil, nil, false
 	}
-	q.host.Bury(&Grave{order: q.order, next: q.order.base})
-	q.order = fifo{base: q.order.tail, head: q.order.tail, tail: q.order.tail}
-	q.ready, q.unacked, q.readyBytes = 0, 0, 0
-	q.deadlines, q.zeros = nil, nil
+	q.bury()
+	q.zeros = nil
 	q.exclusive = nil
 	q.show()
 	for _, c := range members {

@@ -14,11 +14,13 @@ type Host interface {
 	MarkDirty(q *Queue)
 	// Schedule asks for Settle at a time, monotonic nanoseconds.
 	Schedule(q *Queue, at int64)
-	// DeadLetter takes over the queue's reference to a message that leaves
-	// without having been acknowledged.
-	DeadLetter(q *Queue, m *core.Message, why core.DeathReason)
+	// DeadLetter takes over a message that leaves without having been
+	// acknowledged, for the queue's dead letter exchange.
+	DeadLetter(q *Queue, d Dead)
 	// Unused says that the last consumer of an auto-delete queue went.
 	Unused(q *Queue)
+	// Store is the shard's log, nil when everything is kept in memory. Any loop.
+	Store() Store
 	// Bury takes the memory of everything a deleted or purged queue held, to
 	// be freed a bounded part at a time.
 	Bury(g *Grave)
@@ -56,7 +58,7 @@ type Settings struct {
 // be read by any loop; all else belongs to the queue's loop.
 type Queue struct {
 	Name     string
-	ID       uint32
+	ID       uint64 // never used again for a durable queue; the log names it
 	Shard    int
 	Owner    any // connection that an exclusive queue belongs to, nil otherwise
 	Settings Settings
@@ -67,8 +69,19 @@ type Queue struct {
 	Dirty bool
 	// Space is the vhost that the queue lives in; the engine's own.
 	Space any
+	// DefSeq is the number of the catalog change that made the queue durable, 0
+	// if it is not recorded. Set before the queue can be found.
+	DefSeq uint64
+	// Known is the store's mark that it has met the queue, Listed the shard's
+	// that it has; ListAt is the place in its list.
+	Known, Listed bool
+	ListAt        int
+	// WasShard is the shard whose log still holds the queue's messages after the
+	// number of loops fell, -1 otherwise. Used while starting only.
+	WasShard int
 
 	host       Host
+	store      Store // nil: everything is in memory
 	order      fifo
 	deadlines  deadlineHeap
 	levels     []*level
@@ -82,6 +95,17 @@ type Queue struct {
 	hadOne     bool     // had a consumer: auto-delete applies
 	deleted    bool
 	usedAt     int64
+
+	// Deliveries that a restart will know of: those below leased, and of messages
+	// from leaseFrom on that are below leaseAsked.
+	leased, leaseFrom, leaseAsked uint64
+	deliveredTo                   uint64 // no recovered entry from here on was delivered
+
+	absent  int    // ready entries whose body is not in memory
+	ahead   int    // bytes read back and not delivered yet
+	aheadAt uint64 // where reading back goes on
+	pageAt  uint64 // where PageOut goes on
+	loading bool   // a Load is under way
 
 	// Seen is what other loops may look at, as of the last Settle.
 	Seen Gauges
@@ -129,9 +153,9 @@ func (q *Queue) show() {
 
 // New makes an empty queue. It may be called on any loop, before the queue is
 // known to anybody; Attach binds it to its host.
-func New(name string, id uint32, shard int, s Settings) *Queue {
+func New(name string, id uint64, shard int, s Settings) *Queue {
 	return &Queue{
-		Name: name, ID: id, Shard: shard, Settings: s,
+		Name: name, ID: id, Shard: shard, Settings: s, WasShard: -1,
 		limited: s.MaxLength >= 0 || s.MaxBytes >= 0,
 	}
 }
@@ -140,6 +164,7 @@ func New(name string, id uint32, shard int, s Settings) *Queue {
 // queue can be found.
 func (q *Queue) Attach(h Host, now int64) {
 	q.host = h
+	q.store = h.Store()
 	q.usedAt = now
 }
 
@@ -251,27 +276,41 @@ type Got struct {
 	Remaining   int
 }
 
+// GotState is the outcome of Get.
+type GotState uint8
+
+const (
+	// GotNone: the queue has nothing ready.
+	GotNone GotState = iota
+	// GotOne: a message was taken.
+	GotOne
+	// GotLater: the next message waits for the disk; the queue will be marked
+	// dirty when it is worth another try.
+	GotLater
+)
+
 // Get takes one message outside of any consumer (BAS-09).
-func (q *Queue) Get(noAck bool, now int64) (g Got, ok bool) {
+func (q *Queue) Get(noAck bool, now int64) (g Got, state GotState) {
 	q.Touch(now)
 	for q.Settle(now, core.DispatchBatch) && q.overdue(now) {
 	}
 	if q.ready == 0 {
-		return Got{}, false
+		return Got{}, GotNone
 	}
 	seq, e := q.order.first()
+	if e.pos != 0 && !q.deliverable(seq, e) {
+		return Got{}, GotLater
+	}
 	q.order.taken(seq)
 	q.ready--
 	m := e.msg
-	q.readyBytes -= int64(m.BodyLen())
+	q.readyBytes -= int64(e.size)
 	g = Got{Seq: seq, Message: m, Redelivered: e.deliveries > 0, Remaining: q.ready}
 	q.Delivered++
 	if noAck {
-		q.order.remove(q.host.Arena(), seq)
-		return g, true
+		q.handOver(seq, e)
+		return g, GotOne
 	}
-	e.state = stateUnacked
-	e.deliveries++
-	q.unacked++
-	return g, true
+	q.hold(e)
+	return g, GotOne
 }

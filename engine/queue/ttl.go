@@ -32,13 +32,13 @@ func (q *Queue) arrived(seq uint64, at int64) {
 // an entry that goes back and forth between queue and consumers keeps the one it
 // has, or the index would grow with every round.
 func (q *Queue) index(seq uint64, e *entry) {
-	if e.indexed {
+	if e.is(entryIndexed) {
 		return
 	}
 	if len(q.deadlines) > 1024 && len(q.deadlines) > 4*q.order.live {
 		q.compactDeadlines()
 	}
-	e.indexed = true
+	e.flags |= entryIndexed
 	q.deadlines.push(deadline{e.deadline, seq})
 	if q.deadlines[0].seq == seq {
 		q.host.Schedule(q, e.deadline)
@@ -81,10 +81,10 @@ func (q *Queue) expire(now int64) (more bool) {
 			continue
 		}
 		if e.state != stateReady {
-			e.indexed = false
+			e.flags &^= entryIndexed
 			continue
 		}
-		q.expireEntry(d.seq, e.msg)
+		q.expireEntry(d.seq, e)
 	}
 	if len(q.deadlines) > 0 {
 		q.host.Schedule(q, q.deadlines[0].at)
@@ -101,14 +101,14 @@ func (q *Queue) overdue(now int64) bool {
 func (q *Queue) expireZeros() {
 	for _, seq := range q.zeros {
 		if e := q.order.at(seq); e != nil && e.state == stateReady && e.deadline == neverDue {
-			q.expireEntry(seq, e.msg)
+			q.expireEntry(seq, e)
 		}
 	}
 	q.zeros = q.zeros[:0]
 }
 
-func (q *Queue) expireEntry(seq uint64, m *core.Message) {
-	q.dropReady(seq, m)
+func (q *Queue) expireEntry(seq uint64, e *entry) {
+	q.unready(e)
 	q.Expired++
-	q.host.DeadLetter(q, m, core.DiedExpired)
+	q.dies(seq, e, core.DiedExpired)
 }

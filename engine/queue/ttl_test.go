@@ -92,12 +92,12 @@ func TestExpiryOfManyAtOnce(t *testing.T) {
 			}
 		}},
 		{"get", func(b *bench) {
-			if g, ok := b.Get(false, b.now); ok {
+			if g, ok := b.take(false, b.now); ok {
 				t.Errorf("message %d was got, overdue", idOf(g.Message))
 			}
 		}},
 		{"get without ack", func(b *bench) {
-			if g, ok := b.Get(true, b.now); ok {
+			if g, ok := b.take(true, b.now); ok {
 				t.Errorf("message %d was got, overdue", idOf(g.Message))
 				g.Message.Release(b.arena)
 			}
@@ -130,7 +130,7 @@ func TestTimeToLiveZero(t *testing.T) {
 	s.TTL = 0
 	b := newBench(t, s)
 	b.publish(2)
-	if _, ok := b.Get(false, b.now); ok {
+	if _, ok := b.take(false, b.now); ok {
 		t.Error("basic.get finds a message without time to live")
 	}
 	same(t, "nobody there", b.deaths(), died(core.DiedExpired, 1, 2))
@@ -262,7 +262,7 @@ func TestExpiresAt(t *testing.T) {
 	b.now += 50 * millisecond
 	b.publish(1) // does not count as use
 	due(100)
-	b.Get(true, b.now)
+	b.take(true, b.now)
 	due(150)
 	b.timer = 0
 	b.now += 10 * millisecond

@@ -52,7 +52,7 @@ func (ch *channel) bindQueue(args []byte) {
 		ch.refuse(err, id)
 		return
 	}
-	ch.sendOK(m.NoWait, &amqp091.QueueBindOk{})
+	ch.answerDefined(id, m.NoWait, &amqp091.QueueBindOk{})
 }
 
 // unbindQueue handles queue.unbind; whatever is missing is no error (BIND-03).
@@ -83,7 +83,7 @@ func (ch *channel) unbindQueue(args []byte) {
 			v.Unbind(x, q, key, bindArgs)
 		}
 	}
-	ch.send(&amqp091.QueueUnbindOk{})
+	ch.answerDefined(id, false, &amqp091.QueueUnbindOk{})
 }
 
 func (ch *channel) bindExchange(args []byte) {
@@ -112,7 +112,7 @@ func (ch *channel) bindExchange(args []byte) {
 		ch.refuse(err, id)
 		return
 	}
-	ch.sendOK(m.NoWait, &amqp091.ExchangeBindOk{})
+	ch.answerDefined(id, m.NoWait, &amqp091.ExchangeBindOk{})
 }
 
 func (ch *channel) unbindExchange(args []byte) {
@@ -131,7 +131,7 @@ func (ch *channel) unbindExchange(args []byte) {
 	if source != nil && dest != nil {
 		v.Unbind(source, exchange.Dest(dest), string(m.RoutingKey), toArgs(m.Arguments))
 	}
-	ch.sendOK(m.NoWait, &amqp091.ExchangeUnbindOk{})
+	ch.answerDefined(id, m.NoWait, &amqp091.ExchangeUnbindOk{})
 }
 
 // toArgs copies a field table into arguments that may be kept. The first of

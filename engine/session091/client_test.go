@@ -54,6 +54,7 @@ func (w *world) dialRaw(loop int) *client {
 
 func startOk() *amqp091.ConnectionStartOk {
 	caps := amqp091.AppendBool(nil, "consumer_cancel_notify", true)
+	caps = amqp091.AppendBool(caps, "connection.blocked", true)
 	return &amqp091.ConnectionStartOk{
 		ClientProperties: amqp091.AppendTable(nil, "capabilities", caps),
 		Mechanism:        []byte("PLAIN"), Response: []byte("\x00guest\x00guest"), Locale: []byte("en_US"),

@@ -36,8 +36,13 @@ type conn struct {
 	state     state
 	waiting   bool   // for an answer of another loop
 	stalled   bool   // publishes wait: another loop is congested, or consumers lag
+	getting   bool   // waiting is for the answer to a basic.get
+	behind    bool   // publishes wait for the disk of behindOn
 	choked    bool   // the client does not read its answers
 	queued    bool   // on the loop's list of connections to resume
+	blocked   bool   // published while an alarm is up (block.go)
+	blockTold bool   // an alarm is up and the client knows, if it wants to
+	publisher bool   // it has published
 	heartbeat uint16 // seconds, 0 = none
 	caps      capabilities
 
@@ -56,8 +61,9 @@ type conn struct {
 	carry    []byte // a frame that is not complete yet
 	stash    []byte // not parsed because the connection waits or stalls
 	stashAt  int    // of stash, parsed already
-	paceFrom int64  // pacing is not tried again before, monotonic nanoseconds
-	fanout   int    // queues that publishes went to since parsing last paused for it
+	behindOn *engine.Shard
+	paceFrom int64 // pacing is not tried again before, monotonic nanoseconds
+	fanout   int   // queues that publishes went to since parsing last paused for it
 
 	vhost     *engine.VHost
 	user      string
@@ -74,7 +80,8 @@ type conn struct {
 	outSeen          uint64
 	outAt, resumedAt int64
 
-	clientProps []byte // table as the client sent it, for management
+	clientProps []byte   // table as the client sent it, for management
+	blockedAt   *channel // where blocked was set
 	name        string
 	client      string // connection_name of the client properties
 	lastError   string // why it failed, for tests and debuggers
@@ -87,6 +94,7 @@ type conn struct {
 type capabilities struct {
 	cancelNotify bool
 	authClose    bool
+	blocked      bool
 }
 
 type timerPurpose uint8
@@ -143,7 +151,7 @@ func (c *conn) each(f func(*channel)) {
 
 // stopped reports that no further frame may be handled now.
 func (c *conn) stopped() bool {
-	return c.waiting || c.stalled || c.choked || c.state >= stateDying
+	return c.waiting || c.stalled || c.behind || c.choked || c.blocked || c.state >= stateDying
 }
 
 // Data implements ring.Handler.
@@ -236,6 +244,23 @@ func (c *conn) await(shard int, fn func(at *engine.Shard), done func()) {
 	})
 }
 
+// awaitDurable is await for what must be safe on the disk before it is answered.
+func (c *conn) awaitDurable(shard int, fn func(at *engine.Shard), done func()) {
+	c.waiting = true
+	inside := true
+	c.shard.OnDurable(shard, fn, func() {
+		c.waiting = false
+		if c.state == stateDead {
+			return
+		}
+		done()
+		if !inside {
+			c.wake()
+		}
+	})
+	inside = false
+}
+
 // send writes a whole method frame.
 func (c *conn) send(n uint16, m amqp091.Method) {
 	c.lp.scratch = m.Append(c.lp.scratch[:0], n)
@@ -270,6 +295,7 @@ func (c *conn) fail(code uint16, id amqp091.MethodID, text string) {
 	c.lastError = text
 	// Whoever hears of the close finds the exclusive queues gone.
 	c.state = stateClosing
+	c.endBlock()
 	c.releaseThen(func() {
 		if c.state != stateDead {
 			c.send(0, &amqp091.ConnectionClose{
@@ -416,11 +442,13 @@ func (c *conn) Drained(*ring.Conn) {
 
 // Closed implements ring.Handler. Input that was received before the end and
 // not parsed yet, because the connection waited or was paused, still counts
-// (CON-22): the end takes effect when it is used up.
+// (CON-22): the end takes effect when it is used up. Only what stands behind a
+// blocked publish is dropped with it: nothing of it was accepted, and what the
+// connection holds must not wait for the alarm to end.
 func (c *conn) Closed(_ *ring.Conn, reason error) {
 	c.endReason = reason
 	c.inputEnded = true
-	if c.state == stateOpen && c.stashAt < len(c.stash) {
+	if c.state == stateOpen && c.stashAt < len(c.stash) && !c.blocked {
 		c.choked = false // nobody reads answers any more
 		c.proceed()
 		return

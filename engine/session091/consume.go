@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 
-	"ringmq/engine"
 	"ringmq/engine/core"
 	"ringmq/engine/queue"
 	"ringmq/frame/amqp091"
@@ -167,49 +166,49 @@ func (ch *channel) get(args []byte) {
 	if q == nil {
 		return
 	}
-	noAck := m.NoAck
-	if q.Shard == ch.c.shard.Index {
-		ch.c.shard.Observe(q)
-		g, ok := q.Get(noAck, ch.c.shard.Now())
-		ch.got(q, g, ok, noAck)
-		return
+	noAck, c := m.NoAck, ch.c
+	if q.Shard == c.shard.Index && !q.Deleted() {
+		c.shard.Observe(q)
+		if g, state := q.Get(noAck, c.shard.Now()); state != queue.GotLater {
+			ch.got(q, g, state == queue.GotOne, noAck)
+			return
+		}
 	}
-	var g queue.Got
-	var ok, deleted bool
-	ch.c.waiting = true
-	ch.c.shard.On(q.Shard, func(at *engine.Shard) {
-		if deleted = q.Deleted(); deleted {
-			return
+	ch.getLater(q, noAck)
+}
+
+// getLater takes a message of another loop's queue, or one that is on the disk
+// only. Parsing stops until it has come.
+func (ch *channel) getLater(q *queue.Queue, noAck bool) {
+	c, answered := ch.c, false
+	c.shard.Get(q, noAck, func(g queue.Got, state queue.GotState, deleted bool) {
+		answered = true
+		if c.getting {
+			c.getting, c.waiting = false, false
+			c.wake()
 		}
-		at.Observe(q)
-		if g, ok = q.Get(noAck, at.Now()); ok && !noAck {
-			g.Message.AddRef(1) // for the way here
-		}
-	}, func() {
-		ch.c.waiting = false
-		ch.c.wake()
-		if ch.ended || ch.c.state != stateOpen {
+		ok := state == queue.GotOne
+		switch {
+		case ch.ended || c.state != stateOpen:
 			ch.ungot(q, g, ok, noAck)
-			return
-		}
-		if deleted {
-			ch.refuse(ch.c.vhost.NoQueue(q.Name), id)
-			return
-		}
-		ch.got(q, g, ok, noAck)
-		if ok && !noAck {
-			g.Message.Release(ch.c.shard.Arena())
+		case deleted:
+			ch.refuse(c.vhost.NoQueue(q.Name), amqp091.MethodBasicGet)
+		default:
+			ch.got(q, g, ok, noAck)
 		}
 	})
+	if !answered {
+		c.getting, c.waiting = true, true
+	}
 }
 
 // ungot returns a message whose channel ended while it was on its way.
 func (ch *channel) ungot(q *queue.Queue, g queue.Got, ok, noAck bool) {
-	if !ok {
-		return
-	}
-	g.Message.Release(ch.c.shard.Arena())
-	if !noAck {
+	switch {
+	case !ok:
+	case noAck:
+		g.Message.Release(ch.c.shard.Arena())
+	default:
 		ch.c.shard.Requeue(q, g.Seq, nil, true)
 	}
 }

@@ -1,7 +1,9 @@
 package session091
 
 import (
+	"errors"
 	"strings"
+	"syscall"
 
 	"ringmq/engine"
 	"ringmq/engine/core"
@@ -16,6 +18,44 @@ func cleanName(b []byte) string {
 		s = strings.NewReplacer("\r", "", "\n", "").Replace(s)
 	}
 	return s
+}
+
+// answerDefined writes the reply of a command that changed the catalog, or saw
+// it, when all of the catalog so far is durable: what a client was told must be
+// there after a crash. Usually nothing is pending and the reply leaves at once.
+// Else parsing stops until it may leave, also when the client waived it: what it
+// does next relies on this as well.
+func (ch *channel) answerDefined(id amqp091.MethodID, noWait bool, reply amqp091.Method) {
+	c := ch.c
+	inside := true
+	c.waiting = true
+	c.shard.WhenDefined(func(err error) {
+		c.waiting = false
+		if c.state == stateDead {
+			return
+		}
+		switch {
+		case ch.ended || c.state != stateOpen:
+		case err != nil:
+			ch.refuse(notWritten(err), id)
+		default:
+			ch.sendOK(noWait, reply)
+		}
+		if !inside {
+			c.wake()
+		}
+	})
+	inside = false
+}
+
+// notWritten is the refusal of a command whose change of the catalog could not
+// be written for now. The change is in force and is written later.
+func notWritten(err error) *core.Error {
+	why := "the broker is stopping"
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		why = errno.Error()
+	}
+	return core.Refuse(core.StorageFull, "definitions cannot be written: %s", why)
 }
 
 // declareQueue handles queue.declare (spec A.5).
@@ -60,7 +100,7 @@ func (ch *channel) declareNamed(name string, settings queue.Settings, made, noWa
 			ch.declareNamed(name, settings, made, noWait)
 			return
 		}
-		ch.sendOK(noWait, &amqp091.QueueDeclareOk{
+		ch.answerDefined(amqp091.MethodQueueDeclare, noWait, &amqp091.QueueDeclareOk{
 			Queue: []byte(name), MessageCount: uint32(ready), ConsumerCount: uint32(consumers),
 		})
 	})
@@ -80,7 +120,7 @@ func (ch *channel) passiveQueue(name string, noWait bool) {
 			ch.refuse(ch.c.vhost.NoQueue(name), id)
 			return
 		}
-		ch.sendOK(noWait, &amqp091.QueueDeclareOk{
+		ch.answerDefined(id, noWait, &amqp091.QueueDeclareOk{
 			Queue: []byte(name), MessageCount: uint32(ready), ConsumerCount: uint32(consumers),
 		})
 	})
@@ -118,7 +158,7 @@ func (ch *channel) purge(args []byte) {
 	}
 	noWait, deleted := m.NoWait, false
 	n := 0
-	ch.c.await(q.Shard, func(at *engine.Shard) {
+	ch.c.awaitDurable(q.Shard, func(at *engine.Shard) {
 		if deleted = q.Deleted(); deleted {
 			return
 		}
@@ -153,7 +193,7 @@ func (ch *channel) deleteQueue(args []byte) {
 	v := ch.c.vhost
 	noWait, ifUnused, ifEmpty := m.NoWait, m.IfUnused, m.IfEmpty
 	if v.Queue([]byte(name)) == nil {
-		ch.sendOK(noWait, &amqp091.QueueDeleteOk{})
+		ch.answerDefined(id, noWait, &amqp091.QueueDeleteOk{})
 		return
 	}
 	q, err := v.FindQueue([]byte(name), ch.c)
@@ -181,7 +221,7 @@ func (ch *channel) deleteQueue(args []byte) {
 		default:
 			delete(ch.c.exclusive, name)
 			ch.c.srv.log.Debug("queue deleted", "connection", ch.c.name, "channel", ch.id, "queue", name, "ready", n)
-			ch.sendOK(noWait, &amqp091.QueueDeleteOk{MessageCount: uint32(n)})
+			ch.answerDefined(id, noWait, &amqp091.QueueDeleteOk{MessageCount: uint32(n)})
 		}
 	})
 }
@@ -207,7 +247,7 @@ func (ch *channel) declareExchange(args []byte) {
 		return
 	}
 	ch.c.srv.log.Debug("exchange declared", "connection", ch.c.name, "channel", ch.id, "exchange", name)
-	ch.sendOK(m.NoWait, &amqp091.ExchangeDeclareOk{})
+	ch.answerDefined(id, m.NoWait, &amqp091.ExchangeDeclareOk{})
 }
 
 // deleteExchange handles exchange.delete (EXC-12, EXC-13).
@@ -221,5 +261,5 @@ func (ch *channel) deleteExchange(args []byte) {
 		ch.refuse(err, id)
 		return
 	}
-	ch.sendOK(m.NoWait, &amqp091.ExchangeDeleteOk{})
+	ch.answerDefined(id, m.NoWait, &amqp091.ExchangeDeleteOk{})
 }

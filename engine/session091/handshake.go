@@ -102,7 +102,7 @@ func (c *conn) sendStart() {
 	var caps []byte
 	for _, name := range []string{
 		"publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify",
-		"consumer_priorities", "authentication_failure_close", "per_consumer_qos",
+		"consumer_priorities", "authentication_failure_close", "per_consumer_qos", "connection.blocked",
 	} {
 		caps = amqp091.AppendBool(caps, name, true)
 	}
@@ -153,6 +153,7 @@ func (c *conn) startOk(args []byte) {
 			c.caps = capabilities{
 				cancelNotify: flag(t, "consumer_cancel_notify"),
 				authClose:    flag(t, "authentication_failure_close"),
+				blocked:      flag(t, "connection.blocked"),
 			}
 		}
 	}

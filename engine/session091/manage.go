@@ -6,7 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"ringmq/engine"
 	"ringmq/engine/core"
+	"ringmq/engine/queue"
 	"ringmq/frame/amqp091"
 )
 
@@ -23,6 +25,13 @@ type ConnInfo struct {
 	UserProvidedName         string
 	Mechanism                string
 	Loop                     int
+}
+
+// QueueInfo describes a queue for management.
+type QueueInfo struct {
+	Name, VHost                    string
+	Durable, Exclusive, AutoDelete bool
+	Ready, Unacked, Consumers      int
 }
 
 // Counter is one figure of the broker.
@@ -54,6 +63,31 @@ func (s *Server) Connections() []ConnInfo {
 	return all
 }
 
+// Queues lists the queues of all loops in any order. Any goroutine but a loop's may
+// call it.
+func (s *Server) Queues() []QueueInfo {
+	var mu sync.Mutex
+	var all []QueueInfo
+	s.onLoops(func(lp *loopState) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.Broker.VHosts(func(v *engine.VHost) {
+			v.Queues(func(q *queue.Queue) {
+				if q.Shard != lp.shard.Index || q.Deleted() {
+					return
+				}
+				set := &q.Settings
+				all = append(all, QueueInfo{
+					Name: q.Name, VHost: v.Name,
+					Durable: set.Durable, Exclusive: set.Exclusive, AutoDelete: set.AutoDelete,
+					Ready: q.Ready(), Unacked: q.Unacked(), Consumers: q.Consumers(),
+				})
+			})
+		})
+	})
+	return all
+}
+
 func (c *conn) info() ConnInfo {
 	props, _ := tableAny(c.clientProps, 0).(map[string]any)
 	name, _ := props["connection_name"].(string)
@@ -62,6 +96,8 @@ func (c *conn) info() ConnInfo {
 		st = "closing"
 	} else if c.state < stateOpen {
 		st = "starting"
+	} else if blocked := c.blockState(); blocked != "" {
+		st = blocked
 	}
 	return ConnInfo{
 		Name: c.name, User: c.user, VHost: c.vhostName(), State: st, Channels: c.channels,

@@ -129,11 +129,7 @@ func (ch *channel) txCommit(args []byte) {
 	for _, p := range publishes {
 		ch.txPublish(t, p)
 	}
-	for _, st := range settles {
-		if r := ch.unacked.find(st.tag); r != nil {
-			ch.settleOne(st.kind, st.tag, r)
-		}
-	}
+	ch.awaitSettled(t, settles)
 	ch.windowMoved()
 	ch.c.waiting = true
 	t.done = func() {
@@ -162,13 +158,28 @@ func (ch *channel) txPublish(t *txState, p txPublish) {
 		return
 	}
 	p.m.AddRef(int32(len(queues) - 1))
-	for _, q := range queues {
-		switch s.Publish(q, p.m, ch, 0) {
-		case engine.Refused:
-			t.refused = true
-		case engine.Pending:
-			t.waiting++
+	pending, refused, _ := s.PublishAll(queues, p.m, ch, 0)
+	t.waiting += int(pending)
+	t.refused = t.refused || refused
+}
+
+// awaitSettled makes a commit wait until what it settles is durable, on each loop
+// that has to do with it.
+func (ch *channel) awaitSettled(t *txState, settles []txSettle) {
+	shards := map[int]struct{}{}
+	for _, st := range settles {
+		if r := ch.unacked.find(st.tag); r != nil {
+			shards[ch.slots[r.slot].queue.Shard] = struct{}{}
+			ch.settleOne(st.kind, st.tag, r)
 		}
+	}
+	for n := range shards {
+		t.waiting++
+		ch.c.shard.OnDurable(n, func(*engine.Shard) {}, func() {
+			if !ch.ended {
+				t.answered(ch, true)
+			}
+		})
 	}
 }
 

@@ -45,6 +45,10 @@ func (ch *channel) publishMethod(args []byte) {
 		return
 	}
 	p.wrong, p.err = 0, nil
+	ch.c.publisher = true
+	if up := ch.c.shard.Broker.Alarms(); up != 0 {
+		ch.c.block(ch, up)
+	}
 	epoch := ch.c.vhost.Epoch()
 	if p.epoch == epoch && p.target != nil && bytes.Equal(args, p.args) {
 		return
@@ -203,36 +207,54 @@ func (ch *channel) publish(m *core.Message, x *engine.Exchange, mandatory bool, 
 		}
 		return
 	}
+	persistent := m.Persistent()
+	if persistent && seq == 0 && ch.noSpace(queues) {
+		m.Release(s.Arena())
+		return
+	}
 	if len(queues) == 1 && seq == 0 {
 		s.Publish(queues[0], m, nil, 0)
-		ch.checkCongestion(queues[0])
+		ch.checkCongestion(queues[0], persistent)
 		return
 	}
 	if len(queues) > 1 {
 		m.AddRef(int32(len(queues) - 1))
 	}
 	if seq == 0 {
-		for _, q := range queues {
-			s.Publish(q, m, nil, 0)
-		}
-		ch.checkFanout(queues)
+		s.PublishAll(queues, m, nil, 0)
+		ch.checkFanout(queues, persistent)
 		return
 	}
 	ch.publishConfirmed(m, queues, seq)
-	ch.checkFanout(queues)
+	ch.checkFanout(queues, persistent)
+}
+
+// noSpace refuses a publish without confirms for which the disk has no room: the
+// client would never hear of it otherwise.
+func (ch *channel) noSpace(queues []*queue.Queue) bool {
+	for _, q := range queues {
+		if q.Settings.Durable && ch.c.shard.Full(q) {
+			ch.failNoSpace(q)
+			return true
+		}
+	}
+	return false
 }
 
 // publishConfirmed hands a message over and keeps count of the answers
 // (CNF-03).
 func (ch *channel) publishConfirmed(m *core.Message, queues []*queue.Queue, seq uint64) {
-	pending, refused := uint32(0), false
-	for _, q := range queues {
-		switch ch.c.shard.Publish(q, m, ch, seq) {
-		case engine.Refused:
+	var pending uint32
+	var refused bool
+	if len(queues) == 1 {
+		switch ch.c.shard.Publish(queues[0], m, ch, seq) {
+		case engine.Refused, engine.NoSpace:
 			refused = true
 		case engine.Pending:
-			pending++
+			pending = 1
 		}
+	} else {
+		pending, refused, _ = ch.c.shard.PublishAll(queues, m, ch, seq)
 	}
 	if pending == 0 {
 		ch.confirmed(seq, !refused)
@@ -261,7 +283,7 @@ func (ch *channel) routeOf(m *core.Message, x *engine.Exchange) []*queue.Queue {
 const fanoutBatch = 8192
 
 // checkFanout is checkCongestion for a message that went to several queues.
-func (ch *channel) checkFanout(queues []*queue.Queue) {
+func (ch *channel) checkFanout(queues []*queue.Queue, persistent bool) {
 	c := ch.c
 	if len(queues) > 1 {
 		if c.fanout += len(queues); c.fanout >= fanoutBatch || c.shard.Congested() {
@@ -270,13 +292,33 @@ func (ch *channel) checkFanout(queues []*queue.Queue) {
 			return
 		}
 	}
-	ch.checkCongestion(queues[0])
+	if persistent {
+		for _, q := range queues[1:] {
+			ch.checkDisk(q)
+		}
+	}
+	ch.checkCongestion(queues[0], persistent)
+}
+
+// checkDisk stops the connection's parsing while the disk of a queue is behind.
+func (ch *channel) checkDisk(q *queue.Queue) {
+	c := ch.c
+	if c.behind || !q.Settings.Durable {
+		return
+	}
+	if at := c.shard.Behind(q); at != nil {
+		c.behind, c.behindOn = true, at
+		c.lp.behind = append(c.lp.behind, c)
+	}
 }
 
 // checkCongestion stops the connection's parsing while another loop lags, so
 // that mailboxes stay bounded, and while consumers of the queue do.
-func (ch *channel) checkCongestion(q *queue.Queue) {
+func (ch *channel) checkCongestion(q *queue.Queue, persistent bool) {
 	s := ch.c.shard
+	if persistent {
+		ch.checkDisk(q)
+	}
 	if q.Shard == s.Index {
 		if q.Ready() > paceReady {
 			ch.c.pace(q)

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"ringmq/engine/core"
+	"ringmq/engine/queue"
 	"ringmq/frame/amqp091"
 )
 
@@ -207,4 +208,11 @@ func (ch *channel) giveBack(m *core.Message) {
 		Exchange: m.Exchange(), RoutingKey: m.Key(),
 	})
 	ch.c.writeContent(ch.id, m)
+}
+
+// failNoSpace ends the channel because the disk has no room for a persistent
+// message.
+func (ch *channel) failNoSpace(q *queue.Queue) {
+	ch.fail(amqp091.ResourceError, amqp091.MethodBasicPublish,
+		fmt.Sprintf("no room on the disk for a persistent message to queue '%s' in vhost '%s'", q.Name, ch.c.vhost.Name))
 }

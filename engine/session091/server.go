@@ -52,6 +52,7 @@ type loopState struct {
 	resume     []*conn // continue parsing in this turn
 	resuming   []*conn
 	stalled    []*conn    // wait for another loop to catch up
+	behind     []*conn    // wait for a disk to catch up
 	confirming []*channel // have confirms to send at the end of the turn
 	paced      []paced    // publishers that wait for consumers
 	paceTimer  ring.Timer
@@ -83,8 +84,10 @@ func NewServer(o Options) *Server {
 func (s *Server) Bind(loops []*ring.Loop) {
 	s.group = loops
 	s.Broker = engine.NewBroker(len(loops), codec{})
+	s.Broker.OnAlarm(s.alarmChanged)
 	s.loops = make([]*loopState, len(loops))
 	for i, l := range loops {
+		s.Broker.Shards[i].Prepare(l)
 		s.loops[i] = &loopState{srv: s, loop: l, shard: s.Broker.Shards[i], conns: map[*conn]struct{}{}}
 	}
 }
@@ -113,6 +116,7 @@ func (s *Server) Turn(l *ring.Loop) (more bool) {
 	lp := s.loops[l.Index()]
 	lp.shard.Begin(l.Now())
 	lp.unstall()
+	lp.unbehind()
 	lp.unpace()
 	lp.continueParsing()
 	more = lp.shard.Settle()
@@ -144,6 +148,24 @@ func (lp *loopState) unstall() {
 		c.wake()
 	}
 	lp.stalled = lp.stalled[:0]
+}
+
+// unbehind lets publishers go on whose messages' disk has caught up.
+func (lp *loopState) unbehind() {
+	if len(lp.behind) == 0 {
+		return
+	}
+	kept := lp.behind[:0]
+	for _, c := range lp.behind {
+		if c.state < stateDying && c.behindOn.IsBehind() {
+			kept = append(kept, c)
+			continue
+		}
+		c.behind = false
+		c.wake()
+	}
+	clear(lp.behind[len(kept):])
+	lp.behind = kept
 }
 
 func (lp *loopState) continueParsing() {

@@ -39,7 +39,7 @@ var importRules = []importRule{
 	{[]string{"engine/session10"}, join(protocolNeutral, "engine", "frame/amqp10", "frame/convert", "ring"),
 		[]string{"net/http"}},
 	{[]string{"engine/simtest/..."}, []string{"engine/...", "frame/...", "wal/...", "ring/..."}, []string{"net/http"}},
-	{[]string{"engine/defs"}, join(protocolNeutral, "engine"), []string{"net", "net/http"}},
+	{[]string{"engine/defs"}, join(protocolNeutral, "engine"), []string{"net/http"}},
 	{[]string{"engine"}, join(protocolNeutral, "ring", "wal"), []string{"net/http"}},
 	{[]string{"admin/..."}, []string{"admin/...", "engine", "engine/core", "engine/auth", "engine/policy", "engine/defs"}, nil},
 	{[]string{"cmd/..."}, []string{"..."}, nil},

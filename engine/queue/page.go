@@ -1,0 +1,163 @@
+package queue
+
+import "ringmq/engine/core"
+
+const (
+	// aheadBytes is how much a queue has read back before its consumers ask.
+	aheadBytes = 512 << 10
+	// aheadScan bounds the search for the next body to read back.
+	aheadScan = 4096
+	// headEntries stay in memory at the head of a queue: the next to go out.
+	headEntries = 64
+	// pageScan bounds the entries that one call of PageOut looks at.
+	pageScan = 8192
+)
+
+// load asks for a body and those behind it.
+func (q *Queue) load(seq uint64, e *entry) {
+	if !q.loading {
+		q.loading = true
+		q.store.Load(q, seq, e.pos)
+	}
+}
+
+// readAhead asks for the bodies that the consumers will want next.
+func (q *Queue) readAhead() {
+	if q.loading || q.ahead >= aheadBytes {
+		return
+	}
+	seq := max(q.order.head, q.aheadAt)
+	for n := 0; n < aheadScan && seq < q.order.tail; n++ {
+		index := seq - q.order.base
+		c := q.order.chunks[index>>chunkShift]
+		if c == nil {
+			seq = q.order.base + (index | chunkMask) + 1
+			continue
+		}
+		if e := &c.entries[index&chunkMask]; e.state == stateReady && e.msg == nil {
+			q.aheadAt = seq
+			q.load(seq, e)
+			return
+		}
+		seq++
+	}
+	q.aheadAt = seq
+}
+
+// Absent reports whether the entry seq waits for its body, which stands at pos.
+func (q *Queue) Absent(seq, pos uint64) bool {
+	e := q.order.at(seq)
+	return e != nil && e.msg == nil && e.pos == pos && e.state == stateReady && !q.deleted
+}
+
+// AbsentReady is how many ready messages have their body on the disk only.
+func (q *Queue) AbsentReady() int { return q.absent }
+
+// StandsAt reports whether the message seq is live with its record at pos.
+func (q *Queue) StandsAt(seq, pos uint64) bool {
+	e := q.order.at(seq)
+	return e != nil && e.pos == pos
+}
+
+// Move says that the record of a live message now stands at pos. It returns the
+// place as it is now.
+func (q *Queue) Move(seq, pos uint64) Place {
+	e := q.order.at(seq)
+	e.pos = pos
+	return placeOf(seq, e)
+}
+
+// Fill gives the body back to an entry that waits for it (Absent). It takes over
+// the reference.
+func (q *Queue) Fill(seq uint64, m *core.Message) {
+	e := q.order.at(seq)
+	e.msg = m
+	e.flags |= entryAhead
+	q.ahead += int(e.size)
+	q.absent--
+	q.order.chunks[(seq-q.order.base)>>chunkShift].resident++
+	q.aheadAt = seq + 1
+}
+
+// Loaded ends a Load.
+func (q *Queue) Loaded() {
+	q.loading = false
+	if q.ready > 0 && !q.deleted {
+		q.host.MarkDirty(q)
+	}
+}
+
+// Lost removes an entry whose body cannot be read any more, and reports whether
+// it was there.
+func (q *Queue) Lost(seq, pos uint64) bool {
+	if !q.Absent(seq, pos) {
+		return false
+	}
+	e := q.order.at(seq)
+	q.ready--
+	q.readyBytes -= int64(e.size)
+	q.Dropped++
+	q.over(seq, e)
+	return true
+}
+
+// pageOut lets the body of an entry leave memory; it reports false when the
+// entry has no place in the log and gets none.
+func (q *Queue) pageOut(c *chunk, seq uint64, e *entry) bool {
+	if e.pos == 0 {
+		pos, ok := q.store.Spill(q, seq, e.msg)
+		if !ok {
+			return false
+		}
+		e.pos = pos
+		e.flags |= entryCarrier
+	}
+	if e.is(entryAhead) {
+		e.flags &^= entryAhead
+		q.ahead -= int(e.size)
+	}
+	e.msg.Release(q.host.Arena())
+	e.msg = nil
+	c.resident--
+	if e.state == stateReady {
+		q.absent++
+	}
+	return true
+}
+
+// PageOut lets bodies leave memory, from where the last call stopped towards the
+// tail and round again, a bounded number of them. It returns the bytes that left
+// and reports whether it came round: then nothing is left that it could take.
+func (q *Queue) PageOut() (bytes int64, round bool) {
+	f := &q.order
+	if f.live == 0 {
+		return 0, true
+	}
+	seq := max(q.pageAt, f.base)
+	for n := 0; n < pageScan; {
+		if seq >= f.tail {
+			q.pageAt = f.base
+			return bytes, true
+		}
+		index := seq - f.base
+		c := f.chunks[index>>chunkShift]
+		if c == nil || c.resident == 0 {
+			seq = f.base + (index | chunkMask) + 1
+			n++
+			continue
+		}
+		n++
+		e := &c.entries[index&chunkMask]
+		atHead := seq >= f.head && seq < f.head+headEntries
+		if e.state != stateGone && e.msg != nil && !e.is(entryAhead) && !atHead {
+			size := int64(e.msg.Size())
+			if !q.pageOut(c, seq, e) {
+				break // the log takes no more now
+			}
+			bytes += size
+		}
+		seq++
+	}
+	q.pageAt = seq
+	return bytes, false
+}

@@ -1,0 +1,248 @@
+package queue
+
+// This file is how a queue comes back after a restart, and how a checkpoint
+// looks at it.
+
+// Recovered is one message that the log brought back.
+type Recovered struct {
+	Place
+	Deadline int64 // monotonic nanoseconds, 0 = never expires
+}
+
+// RecoverFloor says that every sequence number below floor is done.
+func (q *Queue) RecoverFloor(floor uint64) {
+	f := &q.order
+	if len(f.chunks) == 0 && floor > f.base {
+		f.base, f.head = floor, floor
+	}
+	f.tail = max(f.tail, floor)
+}
+
+// RecoverTail says that every sequence number below next was used.
+func (q *Queue) RecoverTail(next uint64) { q.order.tail = max(q.order.tail, next) }
+
+// Recover puts a message in its place; the body stays in the log. If the log
+// held it twice, the older place is returned.
+func (q *Queue) Recover(r Recovered) (old Place, twice bool) {
+	f := &q.order
+	if r.Seq < f.base {
+		// Only a copy of a message that was older than all that is left.
+		q.prepend(r.Seq)
+	}
+	index := r.Seq - f.base
+	for uint64(len(f.chunks)) <= index>>chunkShift {
+		f.chunks = append(f.chunks, nil)
+	}
+	f.tail = max(f.tail, r.Seq+1)
+	c := f.chunks[index>>chunkShift]
+	if c == nil {
+		c = newChunk(q.host.Arena())
+		c.entries = [chunkEntries]entry{}
+		f.chunks[index>>chunkShift] = c
+	}
+	e := &c.entries[index&chunkMask]
+	if e.state == stateReady {
+		old = placeOf(r.Seq, e)
+		e.pos = r.Pos
+		e.flags &^= entryCarrier
+		e.carry(r.Carrier)
+		return old, true
+	}
+	*e = entry{deadline: r.Deadline, pos: r.Pos, size: r.Size, state: stateReady, flags: entryLogged}
+	e.carry(r.Carrier)
+	c.live++
+	f.live++
+	q.ready++
+	q.absent++
+	q.readyBytes += int64(r.Size)
+	return Place{}, false
+}
+
+func (e *entry) carry(on bool) {
+	if on {
+		e.flags |= entryCarrier
+	}
+}
+
+// prepend makes room before the base.
+func (q *Queue) prepend(seq uint64) {
+	f := &q.order
+	n := (f.base - seq + chunkMask) >> chunkShift
+	if n<<chunkShift > f.base {
+		// The base is not a multiple of the chunk size: start over at zero.
+		n = (f.base + chunkMask) >> chunkShift
+	}
+	chunks := make([]*chunk, int(n)+len(f.chunks))
+	copy(chunks[n:], f.chunks)
+	f.chunks = chunks
+	f.base -= n << chunkShift
+	f.head = f.base
+}
+
+// RecoverAck takes out what was done, and tells the places.
+func (q *Queue) RecoverAck(first, last uint64, gone func(Place)) {
+	f := &q.order
+	f.tail = max(f.tail, last+1)
+	if f.live == 0 {
+		return
+	}
+	for seq := max(first, f.base); seq <= last && f.live > 0; {
+		index := seq - f.base
+		if index>>chunkShift >= uint64(len(f.chunks)) {
+			return
+		}
+		c := f.chunks[index>>chunkShift]
+		if c == nil {
+			seq = f.base + (index | chunkMask) + 1
+			continue
+		}
+		if e := &c.entries[index&chunkMask]; e.state == stateReady {
+			gone(placeOf(seq, e))
+			q.ready--
+			q.readyBytes -= int64(e.size)
+			q.recoverGone(c, e, int(index>>chunkShift))
+		}
+		seq++
+	}
+}
+
+// recoverGone takes one entry out without the short cuts of a running queue, which
+// would move the base.
+func (q *Queue) recoverGone(c *chunk, e *entry, i int) {
+	e.state = stateGone
+	c.live--
+	q.order.live--
+	q.absent--
+	if c.live == 0 {
+		freeChunk(q.host.Arena(), c)
+		q.order.chunks[i] = nil
+	}
+}
+
+// RecoverLease says that every message below upTo may have been delivered.
+func (q *Queue) RecoverLease(upTo uint64) {
+	q.leased = max(q.leased, upTo)
+	q.leaseAsked = q.leased
+}
+
+// RecoverDeliveries says how often a message had been handed out.
+func (q *Queue) RecoverDeliveries(seq uint64, deliveries uint16) {
+	if e := q.order.at(seq); e != nil {
+		e.deliveries = max(e.deliveries, deliveries)
+	}
+}
+
+// RecoverEnd makes the queue ready to run.
+func (q *Queue) RecoverEnd() {
+	f := &q.order
+	// The directory and the tail must agree, whatever was taken out.
+	for len(f.chunks) > 0 && f.chunks[len(f.chunks)-1] == nil {
+		f.chunks = f.chunks[:len(f.chunks)-1]
+	}
+	if f.live == 0 {
+		f.chunks = f.chunks[:0]
+		f.base = f.tail
+	} else {
+		f.dropLeading()
+		// The next message begins a chunk of its own: what follows in the last
+		// one are gaps.
+		n := (f.tail - f.base + chunkMask) >> chunkShift
+		for uint64(len(f.chunks)) < n {
+			f.chunks = append(f.chunks, nil)
+		}
+		f.tail = f.base + n<<chunkShift
+	}
+	f.head = f.base
+	q.leaseFrom = f.tail
+	for i, c := range f.chunks {
+		if c == nil || c.live == 0 {
+			continue
+		}
+		for j := range c.entries {
+			e := &c.entries[j]
+			if e.state != stateReady {
+				continue
+			}
+			seq := f.base + uint64(i)<<chunkShift + uint64(j)
+			if seq < q.leased {
+				e.deliveries = max(e.deliveries, 1)
+			}
+			if e.deliveries > 0 {
+				q.deliveredTo = seq + 1
+			}
+			if e.deadline != 0 {
+				q.index(seq, e)
+			}
+		}
+	}
+	if f.live > 0 {
+		q.host.MarkDirty(q)
+	}
+	q.show()
+}
+
+// LeaseMark is the end of the last lease.
+func (q *Queue) LeaseMark() uint64 { return q.leaseAsked }
+
+// EachDelivered calls f for messages that were handed out at least least times,
+// from a sequence number on, looking at no more than n entries. It returns where
+// to go on; done tells that there is no more.
+func (q *Queue) EachDelivered(from uint64, least uint16, n int, f func(seq uint64, deliveries uint16)) (next uint64, done bool) {
+	o := &q.order
+	seq := max(from, o.base)
+	end := max(o.head, min(q.deliveredTo, o.tail))
+	for ; seq < end; n-- {
+		if n == 0 {
+			return seq, false
+		}
+		index := seq - o.base
+		c := o.chunks[index>>chunkShift]
+		if c == nil {
+			seq = o.base + (index | chunkMask) + 1
+			continue
+		}
+		if e := &c.entries[index&chunkMask]; e.state != stateGone && e.is(entryLogged) && e.deliveries >= least {
+			f(seq, e.deliveries)
+		}
+		seq++
+	}
+	return seq, true
+}
+
+// EachGap calls f for the ranges that hold nothing, from a sequence number on,
+// looking at no more than n chunks. Everything below Floor is a gap as well.
+func (q *Queue) EachGap(from uint64, n int, f func(first, last uint64)) (next uint64, done bool) {
+	o := &q.order
+	seq := max(from, o.base)
+	for ; seq < o.tail; n-- {
+		if n == 0 {
+			return seq, false
+		}
+		index := seq - o.base
+		end := min(o.base+(index|chunkMask)+1, o.tail) // behind this chunk
+		if c := o.chunks[index>>chunkShift]; c == nil {
+			f(seq, end-1)
+		} else if uint64(c.live) < end-seq {
+			c.gaps(o.base+index&^uint64(chunkMask), seq, end, f)
+		}
+		seq = end
+	}
+	return seq, true
+}
+
+// gaps calls f for the gaps of a chunk that begins at start.
+func (c *chunk) gaps(start, from, end uint64, f func(first, last uint64)) {
+	for seq := from; seq < end; seq++ {
+		if c.entries[seq-start].state != stateGone {
+			continue
+		}
+		first := seq
+		for seq+1 < end && c.entries[seq+1-start].state == stateGone {
+			seq++
+		}
+		f(first, seq)
+	}
+}
+
+// Floor is the sequence number below which everything is done.
+func (q *Queue) Floor() uint64 { return q.order.base }

@@ -1,0 +1,353 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"ringmq/engine/queue"
+)
+
+// StorageOptions say where and how messages are kept.
+type StorageOptions struct {
+	Dir          string        // folder of the logs, one subfolder for each loop
+	Sync         string        // "always", "interval", "off"
+	SyncInterval time.Duration // of Sync "interval"
+	SegmentSize  int64         // bytes, 0 = default
+	Compress     string        // "none" or "", "s2", "zstd"
+	Log          *slog.Logger
+	// Progress is told while the logs are read; any goroutine. May be nil.
+	Progress func(loop int, doneBytes, totalBytes int64)
+	// Fatal is called once when a log has failed: nothing is confirmed any more,
+	// and the process must end at once. Any goroutine. It must not return.
+	Fatal func(error)
+
+	syncEvery time.Duration // of Sync "interval", 0 otherwise
+	disk      diskMaker     // for tests; nil = folders
+}
+
+// StorageReport is what recovery found.
+type StorageReport struct {
+	Messages uint64
+	Bytes    int64    // of log that was read
+	Cut      []string // torn tails, as a crash leaves them
+}
+
+// StorageStats are one log's figures.
+type StorageStats struct {
+	Loop                               int
+	Sync                               string
+	Space                              string // why persistent messages are refused, "" when they are not
+	DiskBytes, LiveBytes               int64
+	LiveCount                          int64
+	Segments, Ready                    int
+	Records, RecordBytes, WrittenBytes uint64
+	Groups, Syncs, Checkpoints         uint64
+	Recycled, Removed, Moved           uint64
+	SyncTimeSum, SyncTimeMax, InFlight time.Duration
+	Backlog                            int64
+	PagedIn, Absent                    uint64 // bodies read back; ready messages whose body is on the disk only
+	Unstored, Lost                     uint64 // messages refused for want of room; bodies that could not be read back
+}
+
+// OpenStorage opens the logs and brings back what they hold. It is called after
+// Restore and before the loops run; Prepare was called for every shard.
+func (b *Broker) OpenStorage(o StorageOptions) (StorageReport, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Sync == "interval" {
+		o.syncEvery = o.SyncInterval
+	}
+	b.storage = &o
+	own, old := b.durableQueues()
+	reports := make([]*walReport, len(b.Shards))
+	errs := make([]error, len(b.Shards))
+	messages := make([]uint64, len(b.Shards))
+	var wg sync.WaitGroup
+	for i, s := range b.Shards {
+		wg.Go(func() { reports[i], messages[i], errs[i] = s.openStore(&o, own[i]) })
+	}
+	wg.Wait()
+	var out StorageReport
+	if err := errors.Join(errs...); err != nil {
+		return out, err
+	}
+	for i := range reports {
+		out.add(reports[i], messages[i])
+	}
+	err := b.adoptLogs(&o, old, &out)
+	return out, err
+}
+
+func (r *StorageReport) add(w *walReport, messages uint64) {
+	r.Messages += messages
+	r.Bytes += w.Bytes
+	if w.Cut != nil {
+		r.Cut = append(r.Cut, w.Cut.String())
+	}
+}
+
+// durableQueues lists the durable queues by the log that holds their messages:
+// own by shard, old by the number of a loop that is no more.
+func (b *Broker) durableQueues() (own []map[uint64]*queue.Queue, old map[int]map[uint64]*queue.Queue) {
+	for range b.Shards {
+		own = append(own, map[uint64]*queue.Queue{})
+	}
+	old = map[int]map[uint64]*queue.Queue{}
+	b.VHosts(func(v *VHost) {
+		v.Queues(func(q *queue.Queue) {
+			switch {
+			case !q.Settings.Durable:
+			case q.WasShard < 0:
+				own[q.Shard][q.ID] = q
+			default:
+				if old[q.WasShard] == nil {
+					old[q.WasShard] = map[uint64]*queue.Queue{}
+				}
+				old[q.WasShard][q.ID] = q
+			}
+		})
+	})
+	return own, old
+}
+
+func newStore(s *Shard, o *StorageOptions) *store {
+	return &store{shard: s, opts: o, dev: newLogDevice(),
+		queues: map[uint64]*queue.Queue{}, dying: map[dyingKey]struct{}{}}
+}
+
+// openStore opens the shard's log and fills its queues.
+func (s *Shard) openStore(o *StorageOptions, queues map[uint64]*queue.Queue) (*walReport, uint64, error) {
+	st := newStore(s, o)
+	var rec *recovery
+	l, report, err := openLog(o, s.Index, st.dev, st, func(l *walLog) walRecoverer {
+		rec = newRecovery(st, l, queues)
+		return rec
+	})
+	if err != nil {
+		st.dev.threads.Stop()
+		return report, 0, err
+	}
+	st.wal = l
+	s.store = st
+	for _, q := range queues {
+		q.SetStore(st)
+		st.know(q)
+	}
+	rec.end()
+	if err := l.Space(); err != nil {
+		st.noSpace.Store(true)
+		o.Log.Error("no room on the disk: persistent messages are refused until there is", "loop", s.Index, "error", err)
+	}
+	return report, rec.messages, nil
+}
+
+// adoptLogs takes over the logs of loops that are no more: their messages are
+// written to the logs of the shards that the queues belong to now.
+func (b *Broker) adoptLogs(o *StorageOptions, old map[int]map[uint64]*queue.Queue, out *StorageReport) error {
+	entries, err := os.ReadDir(o.Dir)
+	if o.disk != nil {
+		entries, err = nil, nil
+	}
+	if err != nil {
+		return fmt.Errorf("logs: %w", err)
+	}
+	for _, e := range entries {
+		n, err := strconv.Atoi(e.Name())
+		if err != nil || !e.IsDir() || len(e.Name()) != 3 || n < len(b.Shards) {
+			continue
+		}
+		if err := b.adoptLog(o, n, old[n], out); err != nil {
+			return err
+		}
+		delete(old, n)
+	}
+	// Queues of a loop whose log is gone had nothing in it.
+	for _, queues := range old {
+		if err := b.adopted(queues); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Broker) adoptLog(o *StorageOptions, loop int, queues map[uint64]*queue.Queue, out *StorageReport) error {
+	st := newStore(b.Shards[0], o)
+	var rec *recovery
+	l, report, err := openLog(o, loop, st.dev, st, func(l *walLog) walRecoverer {
+		rec = newRecovery(st, l, queues)
+		rec.broker = b
+		return rec
+	})
+	if err != nil {
+		st.dev.threads.Stop()
+		return err
+	}
+	for _, q := range queues {
+		if upTo := q.LeaseMark(); upTo > 0 {
+			b.Shards[q.Shard].store.Lease(q, upTo)
+		}
+	}
+	for _, s := range b.Shards {
+		s.store.settleEarly()
+	}
+	if err := b.adopted(queues); err != nil {
+		return err
+	}
+	rec.end()
+	out.add(report, rec.messages)
+	st.dev.threads.Stop()
+	l.Free()
+	if err := os.RemoveAll(logFolder(o.Dir, loop)); err != nil {
+		return fmt.Errorf("log of loop %d, which is no more: %w", loop, err)
+	}
+	return syncFolder(o.Dir)
+}
+
+// adopted records the new places of queues and waits until that is durable.
+func (b *Broker) adopted(queues map[uint64]*queue.Queue) error {
+	for _, q := range queues {
+		st := b.Shards[q.Shard].store
+		q.WasShard = -1
+		q.SetStore(st)
+		st.know(q)
+		b.Reassigned(q)
+	}
+	d := b.catalog.store
+	if d == nil {
+		return nil
+	}
+	done := make(chan error, 1)
+	d.Notify(b.catalog.last.Load(), func(err error) { done <- err })
+	return <-done
+}
+
+// settleEarly writes out what was appended before the loops run.
+func (st *store) settleEarly() {
+	st.wal.Sync()
+	for st.wal.End() > st.wal.Synced() {
+		st.wal.Flush()
+		st.dev.pump(true)
+	}
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(filepath.Clean(dir))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// startStore begins the log's work on the loop.
+func (s *Shard) startStore() {
+	if s.store != nil {
+		s.store.dev.bind(s.env.disk())
+		s.store.start()
+	}
+}
+
+// CloseStorage writes everything out and closes the logs, while the loops run.
+// Clients are gone by then.
+func (b *Broker) CloseStorage(ctx context.Context) error {
+	results := make(chan error, len(b.Shards))
+	left := 0
+	for _, s := range b.Shards {
+		if s.store == nil {
+			continue
+		}
+		if s.env.post(func() { s.store.close(func(err error) { results <- err }) }) {
+			left++
+		}
+	}
+	var errs []error
+	for ; left > 0; left-- {
+		select {
+		case err := <-results:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			return errors.Join(append(errs, fmt.Errorf("closing the logs: %w", ctx.Err()))...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close takes a last checkpoint and closes the log.
+func (st *store) close(done func(error)) {
+	if st.closed {
+		done(nil)
+		return
+	}
+	st.shard.runDeaths()
+	if st.beginCheckpoint(true) {
+		for st.stepCheckpoint() {
+		}
+	}
+	st.closed = true
+	st.wal.Close(done)
+}
+
+// FreeStorage gives the logs' memory back after the loops have ended.
+func (b *Broker) FreeStorage() {
+	for _, s := range b.Shards {
+		if s.store != nil {
+			s.store.dev.threads.Stop()
+			s.store.wal.Free()
+		}
+	}
+}
+
+// StorageStats lists the figures of the logs, in the order of the loops. It asks
+// the loops: any goroutine but theirs. Empty when nothing is stored or the loops
+// have ended.
+func (b *Broker) StorageStats() []StorageStats {
+	out := make([]StorageStats, 0, len(b.Shards))
+	for i, s := range b.Shards {
+		if s.store == nil {
+			continue
+		}
+		got := make(chan StorageStats, 1)
+		if !s.env.post(func() { got <- s.storageStats(i) }) {
+			return nil
+		}
+		out = append(out, <-got)
+	}
+	return out
+}
+
+func (s *Shard) storageStats(loop int) StorageStats {
+	st := StorageStats{Loop: loop, PagedIn: s.store.paged.in, Unstored: s.Stats.Unstored, Lost: s.Stats.Lost}
+	logStats(s.store.wal, &st)
+	for _, q := range s.listed {
+		st.Absent += uint64(q.AbsentReady())
+	}
+	return st
+}
+
+// SetMemoryBudget says how many bytes of messages all shards together may hold
+// in memory before bodies leave it; 0 = no bound. Any goroutine.
+func (b *Broker) SetMemoryBudget(bytes int64) { b.budget.Store(bytes) }
+
+// overBudget is how many bytes the shard should let go of.
+func (s *Shard) overBudget() int64 {
+	budget := s.Broker.budget.Load()
+	held := s.held()
+	s.holds.Store(held)
+	share := budget / int64(len(s.Broker.Shards))
+	if budget == 0 || held <= share {
+		return 0
+	}
+	total := int64(0)
+	for _, peer := range s.Broker.Shards {
+		total += peer.holds.Load()
+	}
+	return min(held-share, total-budget)
+}

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"ringmq/engine/queue"
+)
+
+// A checkpoint is what a restart must know of the queues without the log before
+// it: which numbers are used, which messages are done, which were handed out. It
+// is written piece by piece over many turns.
+//
+// Pieces of state, little endian:
+//
+//	1  queue u64, next sequence u64, lease u64
+//	2  queue u64, then for each message: sequence u64, deliveries u16
+const (
+	pieceQueue      = 1
+	pieceDeliveries = 2
+
+	pieceQueueBytes = 25
+	pieceHeadBytes  = 9
+	deliveryBytes   = 10
+	// pieceDeliveriesMax bounds the messages of one piece.
+	pieceDeliveriesMax = 4096
+
+	// Bounds of one step.
+	stepQueues  = 256
+	stepEntries = 16384
+	stepChunks  = 16384
+)
+
+// checkpointWalk is the checkpoint that is being written.
+type checkpointWalk struct {
+	open   bool
+	clean  bool // the last one of an orderly stop: exact deliveries, no lease
+	queues []*queue.Queue
+	at     int
+	gaps   bool // of the queue at hand: deliveries are done
+	begun  bool // of the queue at hand: its first piece is written
+	from   uint64
+	dying  []uint64 // of the queue at hand
+	buf    []byte
+}
+
+// dyingKey names a message that left its queue for the dead letter exchange and
+// did not arrive yet. Until then it is not done.
+type dyingKey struct{ queue, seq uint64 }
+
+// beginCheckpoint starts one.
+func (st *store) beginCheckpoint(clean bool) bool {
+	w := &st.checkpoint
+	if w.open {
+		st.wal.AbortCheckpoint()
+		w.open = false
+	}
+	if err := st.wal.BeginCheckpoint(); err != nil {
+		return false
+	}
+	w.open, w.clean = true, clean
+	w.queues = w.queues[:0]
+	for _, q := range st.queues {
+		if q.Settings.Durable {
+			w.queues = append(w.queues, q)
+		}
+	}
+	w.at, w.gaps, w.begun, w.from = 0, false, false, 0
+	return true
+}
+
+// stepCheckpoint writes the next pieces; it reports whether there is more to do
+// at once.
+func (st *store) stepCheckpoint() (more bool) {
+	w := &st.checkpoint
+	if !w.open {
+		return false
+	}
+	entries, chunks := stepEntries, stepChunks
+	for n := 0; n < stepQueues && entries > 0 && chunks > 0; n++ {
+		if w.at == len(w.queues) {
+			st.finishCheckpoint()
+			return false
+		}
+		q := w.queues[w.at]
+		if q.Deleted() {
+			w.next()
+			continue
+		}
+		ok := true
+		switch {
+		case !w.begun:
+			w.begun = true
+			ok = st.writeQueue(q)
+		case !w.gaps:
+			ok = st.writeDeliveries(q, &entries)
+		default:
+			ok = st.writeGaps(q, &chunks)
+		}
+		if !ok {
+			st.wal.AbortCheckpoint()
+			w.open = false
+			return false
+		}
+	}
+	return true
+}
+
+func (w *checkpointWalk) next() {
+	w.queues[w.at] = nil
+	w.at++
+	w.gaps, w.begun, w.from = false, false, 0
+}
+
+func (st *store) finishCheckpoint() {
+	w := &st.checkpoint
+	w.open = false
+	if err := st.wal.EndCheckpoint(); err != nil {
+		st.wal.AbortCheckpoint()
+	}
+}
+
+// writeQueue writes the first piece of a queue.
+func (st *store) writeQueue(q *queue.Queue) bool {
+	w := &st.checkpoint
+	lease := q.LeaseMark()
+	if w.clean {
+		lease = 0
+	}
+	b := append(w.buf[:0], pieceQueue)
+	b = binary.LittleEndian.AppendUint64(b, q.ID)
+	b = binary.LittleEndian.AppendUint64(b, q.NextSeq())
+	b = binary.LittleEndian.AppendUint64(b, lease)
+	w.buf = b
+	return st.wal.AppendState([][]byte{b}) == nil
+}
+
+// writeDeliveries writes how often messages were handed out, where a lease does
+// not say enough.
+func (st *store) writeDeliveries(q *queue.Queue, entries *int) bool {
+	w := &st.checkpoint
+	least := uint16(2)
+	if w.clean {
+		least = 1
+	}
+	n := min(*entries, pieceDeliveriesMax)
+	*entries -= n
+	b := append(w.buf[:0], pieceDeliveries)
+	b = binary.LittleEndian.AppendUint64(b, q.ID)
+	next, done := q.EachDelivered(w.from, least, n, func(seq uint64, deliveries uint16) {
+		b = binary.LittleEndian.AppendUint64(b, seq)
+		b = binary.LittleEndian.AppendUint16(b, deliveries)
+	})
+	w.buf = b
+	w.from = next
+	if done {
+		w.gaps, w.from = true, 0
+	}
+	return len(b) == pieceHeadBytes || st.wal.AppendState([][]byte{b}) == nil
+}
+
+// writeGaps writes what is done in a queue.
+func (st *store) writeGaps(q *queue.Queue, chunks *int) bool {
+	w := &st.checkpoint
+	st.collectDying(q)
+	var set walAckSet
+	floor := q.Floor()
+	if len(w.dying) > 0 && w.dying[0] < floor {
+		addGap(&set, w.dying[0], floor-1, w.dying)
+		floor = w.dying[0]
+	}
+	set.SetFloor(floor)
+	next, done := q.EachGap(w.from, *chunks, func(first, last uint64) { addGap(&set, first, last, w.dying) })
+	*chunks -= 1 + int((next-w.from)>>7)
+	w.from = next
+	if err := st.wal.AppendAckSet(q.ID, &set); err != nil {
+		return false
+	}
+	if done {
+		w.next()
+	}
+	return true
+}
+
+// collectDying lists, in order, the messages of a queue that left it and are not
+// done.
+func (st *store) collectDying(q *queue.Queue) {
+	w := &st.checkpoint
+	w.dying = w.dying[:0]
+	for k := range st.dying {
+		if k.queue == q.ID {
+			w.dying = append(w.dying, k.seq)
+		}
+	}
+	slices.Sort(w.dying)
+}
+
+// addGap adds a range without those that are dying.
+func addGap(set *walAckSet, first, last uint64, dying []uint64) {
+	at, _ := slices.BinarySearch(dying, first)
+	for _, seq := range dying[at:] {
+		if seq > last {
+			break
+		}
+		if seq > first {
+			set.AddRange(first, seq-1)
+		}
+		first = seq + 1
+	}
+	if first <= last {
+		set.AddRange(first, last)
+	}
+}

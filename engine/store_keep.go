@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"time"
+
+	"ringmq/engine/queue"
+)
+
+// This file is the store's housekeeping: checkpoints, compaction, space, the
+// bodies that leave memory. All of it in small steps between other work.
+
+const (
+	// keepEvery is how often housekeeping looks around while there is activity,
+	// compactEvery while a segment is being copied: 256 KiB each time, so at
+	// most 50 MiB a second.
+	keepEvery    = 50 * time.Millisecond
+	compactEvery = 5 * time.Millisecond
+	// spaceEvery is how often a full disk is asked again.
+	spaceEvery = 500 * time.Millisecond
+	// checkpointIdle is how long after the last activity a log gets a checkpoint,
+	// so that the next start is quick and dead segments come back.
+	checkpointIdle = 5 * time.Second
+	// pageRest is how long paging pauses after it found nothing to take.
+	pageRest = 50 * time.Millisecond
+	// pageQueues bounds the queues that one turn takes bodies from.
+	pageQueues = 32
+)
+
+// keeper is the state of housekeeping.
+type keeper struct {
+	timer       shardTimer
+	active      bool // something was appended since the last look
+	lastActive  int64
+	lastSync    int64
+	lastSpace   int64
+	uncovered   bool // appended since the last checkpoint began
+	pageAt      int  // of shard.listed
+	pageRested  int64
+	waitsForDef bool
+}
+
+type pagedCounts struct {
+	in uint64 // bodies read back
+}
+
+// start begins the work on the loop.
+func (st *store) start() {
+	st.keeper.timer.Fire = st.keep
+	st.keeper.active, st.keeper.uncovered = true, true
+	st.keeper.lastActive = st.shard.now
+	for _, q := range st.queues {
+		q.Touch(st.shard.now)
+		if at := q.NextDue(); at != 0 {
+			st.shard.Schedule(q, at)
+		}
+		st.shard.MarkDirty(q)
+	}
+	st.keepLater(keepEvery)
+}
+
+func (st *store) keepLater(after time.Duration) {
+	if !st.keeper.timer.Armed() {
+		st.shard.env.armTimer(&st.keeper.timer, st.shard.now+int64(after))
+	}
+}
+
+// keep is one look around.
+func (st *store) keep(now int64) {
+	st.shard.Tick(now)
+	if st.closed {
+		return
+	}
+	k := &st.keeper
+	if k.active {
+		k.active, k.uncovered = false, true
+		k.lastActive = now
+	}
+	if st.opts.syncEvery > 0 && now-k.lastSync >= int64(st.opts.syncEvery) {
+		k.lastSync = now
+		st.wal.Sync()
+	}
+	if st.wal.Space() != nil && now-k.lastSpace >= int64(spaceEvery) {
+		k.lastSpace = now
+		st.wal.RetrySpace()
+	}
+	idle := k.uncovered && now-k.lastActive >= int64(checkpointIdle)
+	if !st.checkpoint.open && (st.wal.CheckpointDue() || idle) && st.beginCheckpoint(false) {
+		k.uncovered = false
+	}
+	if st.keeper.waitsForDef {
+		st.release()
+	}
+	compacting := st.wal.Compact(st)
+	switch {
+	case compacting:
+		st.keepLater(compactEvery)
+	case k.uncovered || k.active || st.wal.Space() != nil || !st.waiters.empty() || len(st.parked) > 0:
+		st.keepLater(keepEvery)
+	}
+}
+
+// turn is the store's part of a loop's turn, before queues are settled. It
+// reports whether there is work left.
+func (st *store) turn() (more bool) {
+	if len(st.parked) > 0 {
+		st.unpark()
+	}
+	return st.stepCheckpoint()
+}
+
+// flush ends a turn: what was appended leaves for the disk.
+func (st *store) flush() {
+	if st.closed {
+		return
+	}
+	st.wal.Flush()
+	behind := len(st.parked) > 0 || st.wal.Backlog() > behindBytes
+	if behind != st.behind.Load() {
+		st.behind.Store(behind)
+		if !behind {
+			st.shard.Broker.caughtUp(st.shard)
+		}
+	}
+	if st.keeper.active {
+		st.keepLater(keepEvery)
+	}
+}
+
+// spaceChanged is the log's word on whether it has room for messages.
+func (st *store) spaceChanged(err error) {
+	st.noSpace.Store(err != nil)
+	if err != nil {
+		st.opts.Log.Error("no room on the disk: persistent messages are refused until there is", "loop", st.shard.Index, "error", err)
+		st.keepLater(spaceEvery)
+		return
+	}
+	st.opts.Log.Info("the disk has room again: persistent messages are accepted", "loop", st.shard.Index)
+}
+
+// Live implements wal.Mover.
+func (st *store) Live(p walPosition, ref walRef) bool {
+	q := st.queues[ref.Queue]
+	return q != nil && q.StandsAt(ref.Seq, uint64(p))
+}
+
+// Moved implements wal.Mover.
+func (st *store) Moved(from, to walPosition, ref walRef) {
+	q := st.queues[ref.Queue]
+	place := q.Move(ref.Seq, uint64(to))
+	st.wal.Retain(to, cost(place))
+	st.wal.Release(from, cost(place))
+}
+
+// page lets bodies leave memory when the shards hold more than they may.
+func (st *store) page() {
+	s := st.shard
+	over := s.overBudget()
+	if over <= 0 || s.now < st.keeper.pageRested {
+		return
+	}
+	rounds := 0
+	for n := 0; n < pageQueues && over > 0 && len(s.listed) > 0; n++ {
+		if st.keeper.pageAt >= len(s.listed) {
+			st.keeper.pageAt = 0
+		}
+		bytes, round := s.listed[st.keeper.pageAt].PageOut()
+		over -= bytes
+		if bytes > 0 {
+			rounds = 0
+		}
+		if round {
+			st.keeper.pageAt++
+			if rounds++; rounds >= len(s.listed) {
+				st.keeper.pageRested = s.now + int64(pageRest)
+				return
+			}
+		} else if bytes == 0 {
+			return // the log takes no more for now
+		}
+	}
+}
+
+// defined reports whether the queue itself is durable; if not, what waits for it
+// is looked at again when it is.
+func (s *Shard) defined(q *queue.Queue) bool {
+	d := s.Broker.catalog.store
+	if d == nil || q.DefSeq <= d.Durable() {
+		return true
+	}
+	st := s.store
+	if !st.keeper.waitsForDef {
+		st.keeper.waitsForDef = true
+		s.WhenDefined(func(err error) {
+			if err == nil {
+				st.keeper.waitsForDef = false
+				st.release()
+			}
+		})
+	}
+	return false
+}
+
+// buried ends a message that died: it arrived where it had to, or nowhere.
+func (st *store) buried(q *queue.Queue, p queue.Place) {
+	if p.Logged {
+		delete(st.dying, dyingKey{q.ID, p.Seq})
+	}
+	st.Leave(q, p)
+}
