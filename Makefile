@@ -5,6 +5,12 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
 SCENARIO    ?= all
 BENCHFLAGS  ?=
+ROUNDS      ?= 40
+SEEDS       ?= 100000
+
+# A test's failure is not hidden by what its output is piped through.
+SHELL       := bash
+.SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
 
@@ -50,9 +56,14 @@ soak: ## run the long leak and disturbance tests
 	RINGMQ_TEST_SOAK=1 $(GO) test -count=1 -timeout 60m ./test/...
 
 .PHONY: crash
-crash: ## kill and restart the broker under load (arrives with the log; says so until then)
-	@if [ -d test/crash ]; then $(GO) test -count=1 ./test/crash/...; \
-	else echo "nothing to run yet: storage is in memory, there is nothing to recover"; fi
+crash: ## kill and restart the broker under load ROUNDS times (40), fail its disk, fill it, damage its log
+	$(GO) test -count=1 -tags faults -run 'Fault' ./wal
+	RINGMQ_TEST_ROUNDS=$(ROUNDS) $(GO) test -count=1 -timeout 48h -v ./test/crash | grep -v '^=== '
+
+.PHONY: powercut
+powercut: ## cut the power under the log SEEDS times (100000), and flip and truncate as often
+	RINGMQ_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 48h -v \
+		-run 'PowerCut|BitFlips|Truncation|RecycledGarbage|PlantedFaults' ./wal
 
 .PHONY: bench
 bench: build ## measure a broker started for it: SCENARIO=throughput BENCHFLAGS="--size 16 --vs rabbitmq"

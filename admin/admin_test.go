@@ -18,13 +18,17 @@ import (
 // fakeSource is a broker with a fixed state that remembers what was closed.
 type fakeSource struct {
 	mu       sync.Mutex
-	ready    bool
+	unready  string
 	conns    []ConnInfo
 	counters []Counter
+	queues   []QueueInfo
+	status   Status
 	closed   map[string]string // connection name -> reason
 }
 
-func (f *fakeSource) Ready() bool         { return f.ready }
+func (f *fakeSource) Unready() string     { return f.unready }
+func (f *fakeSource) Queues() []QueueInfo { return append([]QueueInfo(nil), f.queues...) }
+func (f *fakeSource) Status() Status      { return f.status }
 func (f *fakeSource) Counters() []Counter { return f.counters }
 func (f *fakeSource) Overview() Overview {
 	return Overview{Product: "ringmq", Version: "1.2.3", Node: "ringmq@test", Connections: len(f.conns),
@@ -60,7 +64,6 @@ const (
 
 func newFake() *fakeSource {
 	return &fakeSource{
-		ready:  true,
 		closed: map[string]string{},
 		conns: []ConnInfo{
 			{Name: oddName},
@@ -129,9 +132,9 @@ func TestHealth(t *testing.T) {
 	if w.Code != 200 || w.Body.String() != `{"status":"ok"}` {
 		t.Fatalf("ready: %d %s", w.Code, w.Body)
 	}
-	f.ready = false
+	f.unready = "draining"
 	w = do(t, h, call{method: "GET", target: "/health", user: "-"})
-	if body := decode[map[string]string](t, w); w.Code != 503 || body["status"] != "failed" {
+	if body := decode[map[string]string](t, w); w.Code != 503 || body["status"] != "failed" || body["reason"] != "draining" {
 		t.Fatalf("not ready: %d %v", w.Code, body)
 	}
 	if w = do(t, h, call{method: "GET", target: "/health/live", user: "-"}); w.Code != 200 {

@@ -5,13 +5,14 @@ import "net/http"
 // health answers 200 while clients are served and 503 before and after, so that a load balancer
 // or a start script has one place to ask. It needs no login: probes have none.
 func (a *api) health(w http.ResponseWriter, _ *request) {
-	if a.src.Ready() {
+	why := a.src.Unready()
+	if why == "" {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 		return
 	}
 	writeJSON(w, http.StatusServiceUnavailable, map[string]string{
 		"status": "failed",
-		"reason": "the broker is starting or draining",
+		"reason": why,
 	})
 }
 

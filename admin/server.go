@@ -26,9 +26,16 @@ type Server struct {
 }
 
 // New makes a server that answers from src. Nothing listens until Serve.
-func New(src Source, log *slog.Logger) *Server {
+func New(src Source, log *slog.Logger) *Server { return newServer(Handler(src, log), log) }
+
+// NewTrusted is New without a login: for a listener that only the operator can reach.
+func NewTrusted(src Source, log *slog.Logger) *Server {
+	return newServer(TrustedHandler(src, log), log)
+}
+
+func newServer(h http.Handler, log *slog.Logger) *Server {
 	return &Server{http: http.Server{
-		Handler:           Handler(src, log),
+		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,

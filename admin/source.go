@@ -16,13 +16,18 @@ type Source interface {
 	// Counters lists everything that /metrics shows, in any order. Counters of one name must
 	// agree in Help and Kind.
 	Counters() []Counter
-	// Ready reports whether clients are served: false before the listeners accept and again
-	// from the moment that a drain begins.
-	Ready() bool
+	// Unready says why clients are not served or not served well, in a few words: before the
+	// listeners accept, from the moment that a drain begins, while the disk does not answer.
+	// Empty means that they are.
+	Unready() string
 	// CheckLogin reports whether the user may use the API with that password from that address.
 	CheckLogin(user, password string, remote netip.Addr) bool
 	// Overview sums the broker up.
 	Overview() Overview
+	// Queues lists the queues of all virtual hosts in any order. The caller owns the slice.
+	Queues() []QueueInfo
+	// Status is what an operator wants to know first.
+	Status() Status
 }
 
 // ConnInfo describes one client connection at the moment of the snapshot.
@@ -44,6 +49,18 @@ type ConnInfo struct {
 	BytesReceived    uint64         // octets from the client
 	BytesSent        uint64         // octets to the client
 	ClientProperties map[string]any // as the client sent them, in JSON's types
+}
+
+// QueueInfo describes one queue at the moment of the snapshot.
+type QueueInfo struct {
+	Name       string
+	VHost      string
+	Durable    bool // it survives a restart
+	Exclusive  bool // it belongs to one connection
+	AutoDelete bool // it goes with its last consumer
+	Ready      int  // messages waiting
+	Unacked    int  // messages delivered and not yet settled
+	Consumers  int
 }
 
 // Counter is one sample of /metrics.

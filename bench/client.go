@@ -99,27 +99,37 @@ func dialRaw(ctx context.Context, addr string, local net.IP) (*conn, error) {
 		return nil, err
 	}
 	defer nc.Close()
-	raw, err := nc.(*net.TCPConn).SyscallConn()
+	fd, err := blockingFD(nc.(*net.TCPConn))
 	if err != nil {
 		return nil, err
+	}
+	return &conn{fd: fd, frameMax: frameMaxWanted}, nil
+}
+
+// blockingFD returns a blocking descriptor of its own for nc, which the caller
+// then closes.
+func blockingFD(nc *net.TCPConn) (int, error) {
+	raw, err := nc.SyscallConn()
+	if err != nil {
+		return -1, err
 	}
 	fd := -1
 	var dupErr error
 	if err := raw.Control(func(p uintptr) {
 		fd, dupErr = unix.FcntlInt(p, unix.F_DUPFD_CLOEXEC, 0)
 	}); err != nil {
-		return nil, err
+		return -1, err
 	}
 	if dupErr != nil {
-		return nil, fmt.Errorf("dup: %w", dupErr)
+		return -1, fmt.Errorf("dup: %w", dupErr)
 	}
 	// The flag belongs to the open file that both descriptors share; the
-	// original is closed on return.
+	// original is closed by the caller.
 	if err := unix.SetNonblock(fd, false); err != nil {
 		unix.Close(fd)
-		return nil, err
+		return -1, err
 	}
-	return &conn{fd: fd, frameMax: frameMaxWanted}, nil
+	return fd, nil
 }
 
 // bindLate lets the kernel choose the port at connect time, so that one source

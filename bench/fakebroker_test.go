@@ -22,6 +22,7 @@ type fakeBroker struct {
 	exchanges map[string]*fakeExchange
 	conns     map[*fakeConn]bool
 	published int64
+	journal   io.Writer // a line for each message that comes (+queue) or goes (-queue); may be nil
 }
 
 type fakeExchange struct {
@@ -30,6 +31,7 @@ type fakeExchange struct {
 }
 
 type fakeQueue struct {
+	name      string
 	messages  []fakeMessage
 	consumers []*fakeConsumer
 	turn      int
@@ -60,7 +62,12 @@ type fakeConn struct {
 	confirm  bool
 	prefetch int
 	tag      uint64
-	unacked  []uint64
+	unacked  []fakeUnacked
+}
+
+type fakeUnacked struct {
+	tag   uint64
+	queue *fakeQueue
 }
 
 func startFakeBroker(t testing.TB) *fakeBroker {
@@ -275,10 +282,16 @@ func (c *fakeConn) declaration(channel uint16, id uint32, a testArgs) {
 	name := a.str()
 	switch id {
 	case queueDeclare:
-		if c.b.queues[name] == nil {
-			c.b.queues[name] = &fakeQueue{}
+		q, passive := c.b.queues[name], a[0]&1 != 0
+		if q == nil && passive {
+			c.send(channel, channelClose, append(appendShortstr([]byte{1, 148}, "NOT_FOUND - no queue "+name), 0, 0, 0, 0))
+			return
 		}
-		c.send(channel, queueDeclareOk, append(appendShortstr(nil, name), make([]byte, 8)...))
+		if q == nil {
+			q = c.b.addQueue(name)
+		}
+		args := be.AppendUint32(appendShortstr(nil, name), uint32(len(q.messages)))
+		c.send(channel, queueDeclareOk, be.AppendUint32(args, uint32(len(q.consumers))))
 	case queueDelete:
 		held := 0
 		if q := c.b.queues[name]; q != nil {
@@ -308,6 +321,17 @@ func (c *fakeConn) declaration(channel uint16, id uint32, a testArgs) {
 	}
 }
 
+func (b *fakeBroker) addQueue(name string) *fakeQueue {
+	b.queues[name] = &fakeQueue{name: name}
+	return b.queues[name]
+}
+
+func (b *fakeBroker) note(sign byte, q *fakeQueue) {
+	if b.journal != nil {
+		fmt.Fprintf(b.journal, "%c%s\n", sign, q.name)
+	}
+}
+
 func (c *fakeConn) publish(m fakeMessage) {
 	if m.key == "forbidden" {
 		c.send(0, connectionClose, append(appendShortstr([]byte{1, 147}, "ACCESS_REFUSED - no"), 0, 0, 0, 0))
@@ -316,6 +340,7 @@ func (c *fakeConn) publish(m fakeMessage) {
 	c.b.published++
 	for _, q := range c.b.route(m) {
 		q.messages = append(q.messages, m)
+		c.b.note('+', q)
 		c.b.pump(q)
 	}
 	if c.confirm {
@@ -366,7 +391,9 @@ func (b *fakeBroker) pump(q *fakeQueue) {
 		c := k.conn
 		c.tag++
 		if !k.noAck {
-			c.unacked = append(c.unacked, c.tag)
+			c.unacked = append(c.unacked, fakeUnacked{c.tag, q})
+		} else {
+			b.note('-', q)
 		}
 		args := be.AppendUint64(appendShortstr(nil, k.tag), c.tag)
 		args = appendShortstr(appendShortstr(append(args, 0), m.exchange), m.key)
@@ -386,10 +413,12 @@ func (q *fakeQueue) ready() *fakeConsumer {
 }
 
 func (c *fakeConn) settle(tag uint64, multiple bool) {
-	var rest []uint64
+	var rest []fakeUnacked
 	for _, u := range c.unacked {
-		if u > tag || !multiple && u != tag {
+		if u.tag > tag || !multiple && u.tag != tag {
 			rest = append(rest, u)
+		} else {
+			c.b.note('-', u.queue)
 		}
 	}
 	c.unacked = rest

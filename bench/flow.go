@@ -21,6 +21,8 @@ type flowSpec struct {
 	rate                 float64 // messages/s over all producers; 0: as fast as can be
 	stamped              bool    // bodies carry the intended time, consumers record latency
 	copies               int64   // deliveries per message; 0 means 1
+	durable              bool    // durable queues also for transient messages
+	late                 bool    // the scenario adds the consumers itself, after a fill
 }
 
 type binding struct{ queue, key string }
@@ -41,6 +43,7 @@ type flow struct {
 	// The measured window in ns since base, 0 while unknown.
 	from, to atomic.Int64
 
+	keep     bool // leave the queues where they are when all is closed
 	group    sync.WaitGroup
 	failures chan error
 }
@@ -111,6 +114,9 @@ func (f *flow) open(ctx context.Context) error {
 	}
 	rng := rand.New(rand.NewPCG(uint64(f.o.Seed), 0))
 	for i := range f.spec.consumers {
+		if f.spec.late {
+			break
+		}
 		if err := f.addConsumer(ctx, i); err != nil {
 			return err
 		}
@@ -124,7 +130,7 @@ func (f *flow) open(ctx context.Context) error {
 }
 
 func (f *flow) declare() error {
-	durable := f.o.Persistent
+	durable := f.o.Persistent || f.spec.durable
 	if f.spec.exchange != "" {
 		if err := f.control.deleteExchange(f.spec.exchange); err != nil {
 			return err
@@ -189,7 +195,7 @@ func (f *flow) addProducer(ctx context.Context, i int, rng *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	p := &producer{c: c, flow: f, window: f.o.Confirm, stamped: f.spec.stamped,
+	p := &producer{c: c, flow: f, window: f.o.Confirm, stamped: f.spec.stamped, quota: -1,
 		confirms: newHistogram(), pacing: newHistogram()}
 	f.producers = append(f.producers, p)
 	if p.window > 0 {
@@ -275,6 +281,27 @@ func (f *flow) measure(ctx context.Context) (before, after tally, err error) {
 	return
 }
 
+// stallLimit is how long nothing may move before a run has failed.
+const stallLimit = 60 * time.Second
+
+// await waits until so many messages are settled and so many delivered. It
+// gives up, with false, when nothing has moved for stallLimit.
+func (f *flow) await(ctx context.Context, settled, delivered int64) (bool, error) {
+	last, moved := int64(-1), time.Now()
+	for f.confirmed()+f.nacked() < settled || f.delivered() < delivered {
+		if err := f.sleep(ctx, 5*time.Millisecond); err != nil {
+			return false, err
+		}
+		if sum := f.delivered() + f.confirmed() + f.nacked(); sum != last {
+			last, moved = sum, time.Now()
+		}
+		if time.Since(moved) > stallLimit {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // stop ends producers and consumers. Their histograms may be read after it.
 func (f *flow) stop() {
 	f.quiet.Store(true)
@@ -298,6 +325,10 @@ func (f *flow) close() {
 		k.c.close()
 	}
 	if f.control == nil {
+		return
+	}
+	if f.keep {
+		f.control.close()
 		return
 	}
 	for _, q := range f.spec.queues {

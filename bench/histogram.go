@@ -37,6 +37,8 @@ func (h *histogram) quantile(q float64) float64 {
 	return float64(h.h.ValueAtPercentile(q*100)) / 1e3
 }
 
+func (h *histogram) mean() float64 { return h.h.Mean() / 1e3 }
+
 func (h *histogram) max() float64 { return float64(h.h.Max()) / 1e3 }
 
 // addTo puts the usual percentiles into a result, named "prefix p50" and so on.

@@ -28,16 +28,47 @@ func (s *seconds) UnmarshalText(text []byte) error {
 	return err
 }
 
+// byteSize is a number of octets that may end in a unit, as the server's own
+// sizes do.
+type byteSize int64
+
+// byteUnits: the longer ending stands before one that it contains.
+var byteUnits = []struct {
+	text  string
+	bytes int64
+}{
+	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"kB", 1e3}, {"", 1},
+}
+
+// UnmarshalText reads "1000", "64KiB", "1GB".
+func (n *byteSize) UnmarshalText(text []byte) error {
+	for _, unit := range byteUnits {
+		digits, ok := strings.CutSuffix(string(text), unit.text)
+		if !ok {
+			continue
+		}
+		count, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || count < 0 || count > 1<<62/unit.bytes {
+			break
+		}
+		*n = byteSize(count * unit.bytes)
+		return nil
+	}
+	return fmt.Errorf("%q: want something like 256MiB", text)
+}
+
 // Options are the flags of `ringmq bench`. Zero values of the load flags mean
 // "what the scenario is by default"; see scenarioDefaults.
 type Options struct {
-	Scenario string `arg:"" enum:"hello,throughput,latency,fanout,topic,idle,churn,soak,all" help:"What to run: hello, throughput, latency, fanout, topic, idle, churn, soak or all."`
+	Scenario string `arg:"" enum:"hello,throughput,latency,fanout,topic,idle,churn,soak,confirm,recovery,bigqueue,all" help:"What to run: hello, throughput, latency, fanout, topic, idle, churn, soak, confirm, recovery, bigqueue or all."`
 
 	URL       string   `name:"url" group:"Server" placeholder:"amqp://guest:guest@127.0.0.1:5672" help:"Broker to load. Without it this binary's own server is started on a free port for the run, and stopped."`
 	PID       int      `name:"pid" group:"Server" help:"Process of the server, for its CPU and memory. Found from the listening socket on loopback."`
 	Counters  string   `name:"counters" group:"Server" help:"Metrics page of the server. Default: port 15672 of the same host."`
 	Binary    string   `name:"server-bin" group:"Server" help:"Binary to start instead of this one."`
 	ServerArg []string `name:"server-arg" group:"Server" sep:"none" help:"Further argument for the started server; may be repeated."`
+
+	DataDir string `name:"data-dir" group:"Server" help:"Folder in which started servers and the bare disk loops keep their files. Default: where temporary files go. What a disk is measured on must be one."`
 
 	VS         string `name:"vs" group:"Paired run" help:"Second broker: an amqp:// URL, or rabbitmq to start an installed one. Rounds alternate."`
 	VSPID      int    `name:"vs-pid" group:"Paired run" help:"Process of the second server."`
@@ -64,12 +95,19 @@ type Options struct {
 	Warmup   seconds `name:"warmup" group:"Load" default:"2s" help:"Time under load before measuring."`
 	Settle   seconds `name:"settle" group:"Load" default:"500ms" help:"Pause between runs."`
 
-	Bindings    int     `name:"bindings" group:"Scenario" default:"1000" help:"topic: bindings of the exchange."`
-	Connections int     `name:"connections" short:"n" group:"Scenario" help:"idle: connections to open (1000). soak: connections (16). churn: parallel workers (4)."`
-	Messages    int64   `name:"messages" short:"C" group:"Scenario" default:"1000000" help:"soak: messages in total."`
-	Sources     int     `name:"sources" group:"Scenario" default:"8" help:"idle: loopback source addresses to spread over."`
-	SpinMax     seconds `name:"spin-max" group:"Scenario" default:"20us" help:"latency: longest busy wait before a send; 0 only sleeps."`
-	Quick       bool    `name:"quick" group:"Scenario" help:"all: a fast pass over the set (1 s each) to see that it works."`
+	Bindings    int      `name:"bindings" group:"Scenario" default:"1000" help:"topic: bindings of the exchange."`
+	Connections int      `name:"connections" short:"n" group:"Scenario" help:"idle: connections to open (1000). soak: connections (16). churn: parallel workers (4)."`
+	Messages    int64    `name:"messages" short:"C" group:"Scenario" help:"Messages in total. soak: 1000000. recovery: 5000000, with --acked 10000000."`
+	Sources     int      `name:"sources" group:"Scenario" default:"8" help:"idle: loopback source addresses to spread over."`
+	SpinMax     seconds  `name:"spin-max" group:"Scenario" default:"20us" help:"latency: longest busy wait before a send; 0 only sleeps."`
+	Window      int      `name:"window" group:"Scenario" default:"1" help:"confirm: publishes outstanding in all, over all producers."`
+	Acked       bool     `name:"acked" group:"Scenario" help:"recovery: consume and acknowledge the messages before the restart."`
+	CleanStop   bool     `name:"clean-stop" group:"Scenario" help:"recovery: stop the server in order instead of killing it."`
+	Restarts    int      `name:"restarts" group:"Scenario" default:"3" help:"recovery: restarts for each fill; medians are reported."`
+	MemoryLimit byteSize `name:"memory-limit" group:"Scenario" default:"256MiB" help:"bigqueue: what the server is told."`
+	Factor      float64  `name:"factor" group:"Scenario" default:"10" help:"bigqueue: bodies to queue, as a multiple of --memory-limit."`
+	Transient   bool     `name:"transient" group:"Scenario" help:"bigqueue: transient messages instead of persistent ones."`
+	Quick       bool     `name:"quick" group:"Scenario" help:"all: a fast pass over the set (1 s each) to see that it works."`
 
 	JSON  string `name:"json" group:"Output" help:"Write the results to this file as JSON ('-': standard output)."`
 	Seed  int64  `name:"seed" group:"Output" default:"1" help:"Seed of bodies, keys and orders."`
@@ -140,7 +178,22 @@ func (o *Options) finish() error {
 			o.Rounds = 3
 		}
 	}
+	if o.ownsServer() && (o.URL != "" || o.VS != "") {
+		return fmt.Errorf("%s restarts or configures the server: it takes neither --url nor --vs", o.Scenario)
+	}
 	return o.check()
+}
+
+// ownsServer reports whether the scenario needs a server that the bench starts.
+func (o *Options) ownsServer() bool { return o.Scenario == "recovery" || o.Scenario == "bigqueue" }
+
+// serverArgs are the arguments of a started server, besides addresses and folder.
+func (o *Options) serverArgs() []string {
+	args := append([]string(nil), o.ServerArg...)
+	if o.Scenario == "bigqueue" {
+		args = append(args, "--memory-limit", strconv.FormatInt(int64(o.MemoryLimit), 10))
+	}
+	return args
 }
 
 func (o *Options) check() error {
@@ -153,8 +206,14 @@ func (o *Options) check() error {
 		return errors.New("--batch-bytes must be between 1 and 64 MiB")
 	case o.Prefetch > 65535:
 		return errors.New("--prefetch is a 16 bit number")
-	case o.Bindings < 1 || o.Messages < 1 || o.Sources < 1 || o.Sources > 250:
-		return errors.New("--bindings and --messages must be positive, --sources between 1 and 250")
+	case o.Bindings < 1 || o.Messages < 0 || o.Sources < 1 || o.Sources > 250:
+		return errors.New("--bindings must be positive, --messages not negative, --sources between 1 and 250")
+	case o.Window < 1 || o.Restarts < 1 || o.Factor <= 0 || o.MemoryLimit < 1:
+		return errors.New("--window, --restarts, --factor and --memory-limit must be positive")
+	case o.Scenario == "confirm" && o.Window < o.confirmProducers():
+		return errors.New("--window is shared by all --producers: each needs at least one")
+	case len(o.Sizes) > 1 && (o.Scenario == "confirm" || o.ownsServer()):
+		return fmt.Errorf("%s takes one --size", o.Scenario)
 	}
 	for _, size := range o.Sizes {
 		if size < 0 || size > 128<<20 {

@@ -25,6 +25,14 @@ func TestOptionsRefused(t *testing.T) {
 		{[]string{"throughput", "-P", "70000"}, "16 bit"},
 		{[]string{"throughput", "--vs-pid", "3"}, "--vs"},
 		{[]string{"throughput", "--queue-args", "{"}, "--queue-args"},
+		{[]string{"confirm", "--window", "0"}, "--window"},
+		{[]string{"confirm", "--window", "3", "-x", "4"}, "each needs at least one"},
+		{[]string{"confirm", "-s", "16,1024"}, "one --size"},
+		{[]string{"recovery", "--url", "amqp://"}, "neither --url nor --vs"},
+		{[]string{"bigqueue", "--vs", "rabbitmq"}, "neither --url nor --vs"},
+		{[]string{"bigqueue", "--memory-limit", "much"}, "256MiB"},
+		{[]string{"recovery", "--restarts", "0"}, "--restarts"},
+		{[]string{"recovery", "-C", "-1"}, "--messages"},
 	}
 	for _, c := range cases {
 		var out, errs bytes.Buffer
@@ -63,6 +71,44 @@ func TestOptionsRead(t *testing.T) {
 	}
 	if o.prefetch() != 1000 || o.queueArgs["x-max-length"] != 5.0 {
 		t.Errorf("prefetch %d, arguments %v", o.prefetch(), o.queueArgs)
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]byteSize{"0": 0, "123": 123, "64KiB": 65536, "256MiB": 256 << 20, "2 GiB": 2 << 30, "1kB": 1000, "3GB": 3e9} {
+		var n byteSize
+		if err := n.UnmarshalText([]byte(text)); err != nil || n != want {
+			t.Errorf("%q: %d, %v, want %d", text, n, err, want)
+		}
+	}
+	for _, bad := range []string{"", "-1", "MiB", "1.5GiB", "9999999999GiB", "7 miles"} {
+		var n byteSize
+		if err := n.UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%q was read as %d", bad, n)
+		}
+	}
+}
+
+func TestConfirmShares(t *testing.T) {
+	for _, c := range []struct{ window, asked, want int }{{1, 0, 1}, {2, 0, 2}, {1000, 0, 4}, {1000, 1, 1}} {
+		o := &Options{Window: c.window, Producers: c.asked}
+		if got := o.confirmProducers(); got != c.want {
+			t.Errorf("window %d, %d producers asked for: %d, want %d", c.window, c.asked, got, c.want)
+		}
+	}
+}
+
+func TestQuotasAddUp(t *testing.T) {
+	for _, c := range []struct {
+		total int64
+		count int
+		want  []int64
+	}{{10, 4, []int64{3, 3, 2, 2}}, {8, 2, []int64{4, 4}}, {1, 3, []int64{1, 0, 0}}} {
+		for i, want := range c.want {
+			if got := quota(c.total, i, c.count); got != want {
+				t.Errorf("%d over %d: producer %d gets %d, want %d", c.total, c.count, i, got, want)
+			}
+		}
 	}
 }
 

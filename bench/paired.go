@@ -13,6 +13,9 @@ type step struct {
 	title string
 	o     *Options
 	run   scenario
+	// derive, if any, computes what follows from other figures anew, so that a
+	// ratio in the report is one of medians.
+	derive func(*Result)
 }
 
 // runner runs steps over targets in alternating rounds.
@@ -45,7 +48,11 @@ func (r *runner) runStep(ctx context.Context, s step) ([]*Result, error) {
 	}
 	var medians []*Result
 	for _, results := range perTarget {
-		medians = append(medians, medianResult(results))
+		m := medianResult(results)
+		if s.derive != nil {
+			s.derive(m)
+		}
+		medians = append(medians, m)
 	}
 	r.medians = append(r.medians, medians...)
 	return medians, nil

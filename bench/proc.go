@@ -111,7 +111,19 @@ func parseStat(line string) (time.Duration, error) {
 }
 
 // residentKiB returns VmRSS of pid.
-func residentKiB(root string, pid int) (int64, error) {
+func residentKiB(root string, pid int) (int64, error) { return statusKiB(root, pid, "VmRSS:") }
+
+// peakKiB returns VmHWM of pid: the most that was ever resident, or since
+// resetPeak.
+func peakKiB(root string, pid int) (int64, error) { return statusKiB(root, pid, "VmHWM:") }
+
+// resetPeak makes the kernel forget pid's peak.
+func resetPeak(root string, pid int) error {
+	const forgetPeak = "5"
+	return os.WriteFile(filepath.Join(root, strconv.Itoa(pid), "clear_refs"), []byte(forgetPeak), 0)
+}
+
+func statusKiB(root string, pid int, field string) (int64, error) {
 	f, err := os.Open(filepath.Join(root, strconv.Itoa(pid), "status"))
 	if err != nil {
 		return 0, err
@@ -119,11 +131,11 @@ func residentKiB(root string, pid int) (int64, error) {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(lines.Text(), field); ok {
 			return strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 		}
 	}
-	return 0, errors.Join(lines.Err(), errors.New("no VmRSS line"))
+	return 0, errors.Join(lines.Err(), fmt.Errorf("no line %s", field))
 }
 
 // ownCPU is the CPU time of this process.

@@ -25,7 +25,7 @@ type producer struct {
 	paced   bool
 	stamped bool                 // put the intended time into each body
 	window  int                  // outstanding confirms allowed; 0: no confirms
-	quota   int64                // soak: messages in total; 0: no end
+	quota   int64                // messages in total; -1: no end
 	stampOf func(n int64) uint64 // soak: stamp of message n, instead of the time
 
 	published counter
@@ -153,7 +153,7 @@ func (p *producer) runConfirmed() error {
 	}
 	for !p.flow.quiet.Load() {
 		free := w.free()
-		if p.quota > 0 {
+		if p.quota >= 0 {
 			free = int(min(int64(free), p.quota-w.sent))
 		}
 		if pace != nil {
@@ -163,7 +163,7 @@ func (p *producer) runConfirmed() error {
 			return err
 		}
 		if w.sent == w.low {
-			if p.quota > 0 {
+			if p.quota >= 0 {
 				return nil // all sent and settled
 			}
 			continue

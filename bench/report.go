@@ -32,6 +32,7 @@ type Metric struct {
 	Unit   string    `json:"unit"`
 	Value  *float64  `json:"value"`
 	Better direction `json:"better,omitempty"`
+	Goal   float64   `json:"goal,omitempty"` // what Value has to reach; 0: none
 }
 
 // Result is one scenario on one broker, of one round or the median of several.
@@ -51,6 +52,26 @@ func (r *Result) add(name, unit string, value float64, better direction) {
 		m.Value = &value
 	}
 	r.Metrics = append(r.Metrics, m)
+}
+
+// addGoal adds a figure that has a goal, or renews it.
+func (r *Result) addGoal(name, unit string, value float64, better direction, goal float64) {
+	fresh := &Result{}
+	fresh.add(name, unit, value, better)
+	fresh.Metrics[0].Goal = goal
+	if old := r.find(name, unit); old != nil {
+		*old = fresh.Metrics[0]
+	} else {
+		r.Metrics = append(r.Metrics, fresh.Metrics[0])
+	}
+}
+
+// value is the metric's value, notAvailable if there is none.
+func (r *Result) value(name, unit string) float64 {
+	if m := r.find(name, unit); m != nil && m.Value != nil {
+		return *m.Value
+	}
+	return notAvailable
 }
 
 // note adds a line of text under the figures.
@@ -181,9 +202,13 @@ func printComparison(w io.Writer, sides []*Result) {
 	}
 	rows := []row{head}
 	for _, m := range first.Metrics {
-		line := row{name: strings.TrimSpace(m.Name + " " + m.Unit)}
-		for _, s := range sides {
-			line.cells = append(line.cells, formatMetric(s.find(m.Name, m.Unit)))
+		line := row{name: strings.TrimSpace(m.Name+" "+m.Unit) + formatGoal(&m)}
+		for i, s := range sides {
+			cell := formatMetric(s.find(m.Name, m.Unit))
+			if i == 0 {
+				cell += judge(&m) // the other side has not set itself this goal
+			}
+			line.cells = append(line.cells, cell)
 		}
 		if len(sides) == 2 {
 			line.cells = append(line.cells, formatRatio(&m, sides[1].find(m.Name, m.Unit)))
@@ -218,6 +243,27 @@ func printRows(w io.Writer, rows []row) {
 		}
 		fmt.Fprintln(w, line.String())
 	}
+}
+
+func formatGoal(m *Metric) string {
+	switch {
+	case m.Goal == 0:
+		return ""
+	case m.Better == lowerIsBetter:
+		return ", goal at most " + formatNumber(m.Goal)
+	}
+	return ", goal at least " + formatNumber(m.Goal)
+}
+
+// judge says whether a metric reaches its goal; nothing without either.
+func judge(m *Metric) string {
+	if m.Goal == 0 || m.Value == nil {
+		return ""
+	}
+	if *m.Value == m.Goal || (*m.Value < m.Goal) == (m.Better == lowerIsBetter) {
+		return " reached"
+	}
+	return " missed"
 }
 
 func formatMetric(m *Metric) string {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMedian(t *testing.T) {
@@ -44,6 +45,96 @@ func TestRatioOfMedians(t *testing.T) {
 	}
 	if got := formatRatio(a.find("rate", "msg/s"), a.find("rate", "msg/s")); got != "1.00" {
 		t.Errorf("equal sides: %q", got)
+	}
+}
+
+func TestGoals(t *testing.T) {
+	cases := []struct {
+		value, goal float64
+		better      direction
+		want        string
+	}{
+		{1.2, 1.3, lowerIsBetter, " reached"},
+		{1.3, 1.3, lowerIsBetter, " reached"},
+		{1.4, 1.3, lowerIsBetter, " missed"},
+		{0.8, 0.7, higherIsBetter, " reached"},
+		{0.6, 0.7, higherIsBetter, " missed"},
+		{notAvailable, 0.7, higherIsBetter, ""},
+		{0.6, 0, higherIsBetter, ""},
+	}
+	for _, c := range cases {
+		r := &Result{}
+		r.addGoal("x", "", c.value, c.better, c.goal)
+		if got := judge(&r.Metrics[0]); got != c.want {
+			t.Errorf("%v with the goal %v: %q, want %q", c.value, c.goal, got, c.want)
+		}
+	}
+}
+
+// TestConfirmRatios: the report's ratio is of medians, and of the faster sync.
+func TestConfirmRatios(t *testing.T) {
+	round := func(confirm, write, direct, loop float64) *Result {
+		r := &Result{}
+		r.add("confirm p50", "us", confirm, lowerIsBetter)
+		r.add("bare pwrite+fdatasync p50", "us", write, neutral)
+		r.add("bare O_DIRECT+O_DSYNC p50", "us", direct, neutral)
+		r.add("bare loopback p50", "us", loop, neutral)
+		confirmRatios(r)
+		return r
+	}
+	const name = "confirm p50 / (best bare sync p50 + loopback p50)"
+	rounds := []*Result{round(100, 90, 60, 40), round(900, 90, 290, 10), round(120, 90, 70, 30)}
+	for i, want := range []float64{1, 9, 1.2} {
+		if got := rounds[i].value(name, ""); math.Abs(got-want) > 1e-9 {
+			t.Errorf("round %d: %v, want %v", i, got, want)
+		}
+	}
+	m := medianResult(rounds)
+	confirmRatios(m)
+	if got, want := m.value(name, ""), 120.0/(70+30); math.Abs(got-want) > 1e-9 || len(m.Metrics) != 5 {
+		t.Errorf("of medians: %v, want %v; %d figures", got, want, len(m.Metrics))
+	}
+	if got := round(100, 90, notAvailable, 10).value(name, ""); got != 1 {
+		t.Errorf("without O_DIRECT: %v, want 1", got)
+	}
+	if got := round(100, notAvailable, 90, 10).value(name, ""); got != 1 {
+		t.Errorf("without the other: %v, want 1", got)
+	}
+	many := &Result{}
+	many.add("confirmed", "msg/s", 300, higherIsBetter)
+	many.add("bare pwrite+fdatasync", "records/s", 1000, neutral)
+	confirmRatios(many)
+	if got := many.value("confirmed / bare pwrite+fdatasync", ""); got != 0.3 || len(many.Metrics) != 3 {
+		t.Errorf("share %v, %d figures, want 0.3 and no share of what was refused", got, len(many.Metrics))
+	}
+}
+
+func TestRecoveryReport(t *testing.T) {
+	const second = 1e9
+	pass := func(took, read float64) recoveryPass {
+		return recoveryPass{took: time.Duration(took * second), messages: 3, cpu: second, resident: 2048, peak: 4096,
+			disk: readPass{read: 800e6, used: 600e6, took: time.Duration(read * second)}}
+	}
+	passes := []recoveryPass{pass(1, 1), pass(2, 0.5), pass(9, 4)}
+	r := &Result{}
+	recoveryReport(r, &Options{}, 400000, 1000, passes)
+	for _, c := range []struct {
+		name, unit string
+		want       float64
+	}{
+		{"ready after", "s", 2}, {"files without zero blocks", "MB", 600}, {"files read by recovery", "MB/s", 300},
+		{"files read by a bare reader", "MB/s", 800}, {"recovery / bare reader", "", 0.375},
+		{"bodies recovered", "MB/s", 200}, {"messages recovered", "msg/s", 200000},
+		{"server CPU", "s", 1}, {"resident after", "MiB", 2}, {"resident at most", "MiB", 4},
+	} {
+		if got := r.value(c.name, c.unit); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%s: %v %s, want %v", c.name, got, c.unit, c.want)
+		}
+	}
+	acked := &Result{}
+	recoveryReport(acked, &Options{Acked: true}, 400000, 1000, passes)
+	if m := acked.find("ready after", "s"); m.Goal != recoveryAckedMax || acked.value("came back", "msg") != 3 || acked.find("files read by recovery", "MB/s") != nil {
+		t.Errorf("acknowledged: %+v", acked.Metrics)
 	}
 }
 

@@ -130,9 +130,14 @@ func steps(o *Options) []step {
 	one := map[string]scenario{
 		"hello": hello, "throughput": throughput, "latency": latency, "fanout": fanout,
 		"topic": topic, "idle": idle, "churn": churn, "soak": soak,
+		"confirm": confirmBeside, "recovery": recovery, "bigqueue": bigqueue,
 	}
 	if o.Scenario == "all" {
 		return allSteps(o)
 	}
-	return []step{{o.Scenario, o, one[o.Scenario]}}
+	s := step{title: o.Scenario, o: o, run: one[o.Scenario]}
+	if o.Scenario == "confirm" {
+		s.derive = confirmRatios
+	}
+	return []step{s}
 }

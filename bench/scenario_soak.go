@@ -6,20 +6,20 @@ import (
 	"sort"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 const (
 	soakConnections = 16
+	soakMessages    = 1000000
 	soakWindow      = 1000
-	soakStall       = 60 * time.Second // without any progress the run has failed
-	soakSlotBits    = 48               // low bits of a stamp; the producer is above
+	soakSlotBits    = 48 // low bits of a stamp; the producer is above
 )
 
 // soak: many messages through many connections, every one accounted for. The
 // body of a message carries its producer and number; a bit per message shows
 // losses and duplicates.
 func soak(ctx context.Context, t *target, o *Options) (*Result, error) {
+	messages := o.messages(soakMessages)
 	connections := max(orDefault(o.Connections, soakConnections), 2)
 	own := *o
 	own.Confirm = orDefault(o.Confirm, soakWindow)
@@ -36,19 +36,19 @@ func soak(ctx context.Context, t *target, o *Options) (*Result, error) {
 		return nil, err
 	}
 	defer f.close()
-	book := newSoakBook(o.Messages, len(f.producers))
+	book := newSoakBook(messages, len(f.producers))
 	for i, p := range f.producers {
 		p.quota, p.stampOf = book.quota(i), book.stamper(i)
 	}
 	for _, k := range f.consumers {
 		k.onStamps = book.seen
 	}
-	before, err := f.runSoak(ctx, o.Messages)
+	before, err := f.runSoak(ctx, messages)
 	if err != nil {
 		return nil, err
 	}
 	after := f.tally()
-	r := &Result{Settings: fmt.Sprintf("%d messages, %s", o.Messages, describeFlow(&own, spec))}
+	r := &Result{Settings: fmt.Sprintf("%d messages, %s", messages, describeFlow(&own, spec))}
 	r.add("lost", "msg", float64(book.missing()), lowerIsBetter)
 	r.add("delivered twice", "msg", float64(book.twice.Load()), lowerIsBetter)
 	r.add("never sent", "msg", float64(book.foreign.Load()), lowerIsBetter)
@@ -56,7 +56,7 @@ func soak(ctx context.Context, t *target, o *Options) (*Result, error) {
 	f.stop()
 	f.confirmLatency().addTo(r, "confirm")
 	addCounters(r, t)
-	return r, book.verdict(o.Messages)
+	return r, book.verdict(messages)
 }
 
 // runSoak lets the producers use up their quotas and waits for the last
@@ -65,19 +65,8 @@ func (f *flow) runSoak(ctx context.Context, messages int64) (before tally, err e
 	before = f.tally()
 	f.from.Store(nowNS())
 	f.start()
-	last, moved := int64(-1), time.Now()
-	for f.delivered() < messages || f.confirmed()+f.nacked() < messages {
-		if err := f.sleep(ctx, 20*time.Millisecond); err != nil {
-			return before, err
-		}
-		if sum := f.delivered() + f.confirmed(); sum != last {
-			last, moved = sum, time.Now()
-		}
-		if time.Since(moved) > soakStall {
-			break // the book tells what is missing
-		}
-	}
-	return before, nil
+	_, err = f.await(ctx, messages, messages)
+	return before, err // of a stall the book tells what is missing
 }
 
 // soakBook holds one bit per message.

@@ -5,55 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
-
-// TestMain lets the test binary stand in for the server that the bench starts
-// when it is given no URL.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		os.Exit(serveFake(os.Args[2:]))
-	}
-	os.Exit(m.Run())
-}
-
-// serveFake is the fake broker as a process, with a counters page.
-func serveFake(args []string) int {
-	flags := map[string]string{}
-	for i := 0; i+1 < len(args); i += 2 {
-		flags[args[i]] = args[i+1]
-	}
-	if flags["--fail"] != "" {
-		fmt.Fprintln(os.Stderr, "refusing to serve")
-		return 3
-	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM)
-	web, err := net.Listen("tcp", flags["--http"])
-	if err != nil {
-		return 1
-	}
-	go http.Serve(web, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, `ringmq_info{version="0.1",io="epoll",sync="always"} 1`)
-		fmt.Fprintln(w, `ringmq_loop_enters_total{loop="0"} 10`)
-		fmt.Fprintln(w, `ringmq_messages_published_total 7`)
-	}))
-	l, err := net.Listen("tcp", flags["--listen"])
-	if err != nil {
-		return 1
-	}
-	b := newFakeBroker(l)
-	<-stop
-	b.stop()
-	return 0
-}
 
 // tiny are the flags that make any scenario short.
 var tiny = []string{"--quiet", "-z", "40ms", "--warmup", "10ms", "--settle", "0",
@@ -85,6 +41,10 @@ func TestEveryScenarioRuns(t *testing.T) {
 		{"topic", []string{"topic", "--bindings", "20"}, []string{"20 bindings"}},
 		{"idle", []string{"idle", "-n", "20"}, []string{"20 connections", "memory per connection KiB"}},
 		{"churn", []string{"churn", "-n", "2"}, []string{"connection open+close /s", "channel open+close p99 us", "queue declare+delete server CPU us"}},
+		{"confirm one", []string{"confirm"}, []string{"1 unconfirmed in all", "confirm p50 us", "bare pwrite+fdatasync p50 us", "bare loopback p99 us",
+			"confirm p50 / (best bare sync p50 + loopback p50), goal at most 1.30", "4096 octets per sync"}},
+		{"confirm many", []string{"confirm", "--window", "100", "-s", "100"}, []string{"100 unconfirmed in all, 4 producers", "confirm window 25",
+			"bare pwrite+fdatasync records/s", "confirmed / bare pwrite+fdatasync, goal at least 0.27", "28672 octets per sync"}},
 		{"soak", []string{"soak", "-C", "3001", "-n", "6"}, []string{"lost msg", "3001 messages"}},
 	}
 	for _, c := range cases {
@@ -170,6 +130,60 @@ func TestStartsItsOwnServer(t *testing.T) {
 	}
 	if cpu := r.find("server CPU", "us/msg"); cpu == nil || cpu.Value == nil {
 		t.Error("no CPU figure for a server that we started")
+	}
+}
+
+func TestRecoveryScenario(t *testing.T) {
+	cases := []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"killed", nil, []string{"2,001 messages confirmed, then 2 times kill -9", "recovery / bare reader, goal at least 0.70", "messages recovered msg/s"}},
+		{"stopped", []string{"--clean-stop"}, []string{"an orderly stop", "files read by a bare reader MB/s"}},
+		{"acknowledged", []string{"--acked"}, []string{"2,001 messages acknowledged", "ready after s, goal at most 5.00", "came back msg"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			args := append([]string{"recovery", "-C", "2001", "-s", "100", "--restarts", "2", "-x", "2", "--data-dir", dir}, c.args...)
+			code, stdout, stderr := benchmark(args...)
+			if code != exitOK {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("report lacks %q:\n%s", want, stdout)
+				}
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+				t.Errorf("left behind: %v %v", left, err)
+			}
+		})
+	}
+}
+
+func TestRecoveryFindsLosses(t *testing.T) {
+	code, _, stderr := benchmark("recovery", "-C", "500", "-s", "16", "--server-arg=--forget", "--server-arg=3")
+	if code != exitFailed || !strings.Contains(stderr, "500 messages were confirmed, 497 are there after the restart") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestBigqueueScenario(t *testing.T) {
+	for _, kind := range []string{"persistent", "transient"} {
+		t.Run(kind, func(t *testing.T) {
+			code, stdout, stderr := benchmark("bigqueue", "--memory-limit", "1MiB", "--factor", "1.5", fmt.Sprintf("--transient=%v", kind == "transient"))
+			if code != exitOK {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			for _, want := range []string{"1,536 messages into a server of 1 MiB", kind, "fill msg/s", "drain server CPU us/msg",
+				"--memory-limit 1048576", "resident at most / limit, goal at most 1.10"} {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("report lacks %q:\n%s", want, stdout)
+				}
+			}
+		})
 	}
 }
 

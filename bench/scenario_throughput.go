@@ -23,6 +23,13 @@ func orUnset(v, d int) int {
 	return v
 }
 
+func (o *Options) messages(d int64) int64 {
+	if o.Messages == 0 {
+		return d
+	}
+	return o.Messages
+}
+
 func (o *Options) sizes(d int) []int {
 	if len(o.Sizes) == 0 {
 		return []int{d}

@@ -18,6 +18,7 @@ type target struct {
 	counters string // metrics page, empty: none
 	sync     string // its durability mode, if it tells
 	settings []string
+	server   *server // its process, when the bench has started it
 	stop     func() error
 }
 

@@ -1,5 +1,7 @@
 package bench
 
+import "errors"
+
 // The declarations that scenarios need, each one call and its answer.
 
 func (c *conn) openChannel(channel uint16) error {
@@ -38,6 +40,20 @@ func (c *conn) deleteQueue(name string) (uint32, error) {
 		return 0, err
 	}
 	return be.Uint32(args), nil
+}
+
+// countQueue returns how many messages wait in name, which must exist.
+func (c *conn) countQueue(name string) (int64, error) {
+	const passive = 1
+	args := append(appendShortstr([]byte{0, 0}, name), passive, 0, 0, 0, 0)
+	args, err := c.call(1, queueDeclare, args, queueDeclareOk)
+	if err != nil {
+		return 0, err
+	}
+	if len(args) < 1 || len(args) < 1+int(args[0])+8 {
+		return 0, errors.New("queue.declare-ok is too short")
+	}
+	return int64(be.Uint32(args[1+int(args[0]):])), nil
 }
 
 func (c *conn) declareExchange(name, kind string, durable bool) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -179,7 +180,7 @@ func TestTruncation(t *testing.T) {
 	}
 	used := int(extents(list)[tail])
 	for size := full - 1; size >= 0; size -= stride {
-		if size > used+4096 && size%64 != 0 {
+		if size > used+4096 && size%64 != 0 && os.Getenv("RINGMQ_TEST_SEEDS") == "" {
 			continue // nothing was ever written there
 		}
 		w.fs.Truncate(tail, size)

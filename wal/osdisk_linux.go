@@ -40,7 +40,7 @@ func OpenDir(dir string, direct bool) (Disk, error) {
 			return nil, err
 		}
 	}
-	return &osDisk{dir, direct}, nil
+	return faulty(&osDisk{dir, direct})
 }
 
 func (d *osDisk) path(name string) string { return filepath.Join(d.dir, name) }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ringmq/wal"
@@ -106,17 +109,48 @@ func powerCut(seed uint64, prepare func(*world)) (*world, error) {
 	return w, nil
 }
 
+// progressSeeds is how often a long run says how far it is.
+const progressSeeds = 50_000
+
+// powerCuts runs n seeds on all processors. It returns the lowest seed that failed, and why.
+func powerCuts(first, n uint64, progress func(format string, args ...any)) (total tally, failed uint64, failure error) {
+	var next atomic.Uint64
+	var mu sync.Mutex // of the results
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				at := next.Add(1) - 1
+				if at >= n {
+					return
+				}
+				w, err := powerCut(first+at, nil)
+				mu.Lock()
+				total.add(w.total)
+				if err != nil && (failure == nil || first+at < failed) {
+					failed, failure = first+at, err
+				}
+				if at > 0 && at%progressSeeds == 0 {
+					progress("%d of %d seeds", at, n)
+				}
+				mu.Unlock()
+				if err != nil {
+					next.Store(n) // those before it are being run
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return total, failed, failure
+}
+
 // TestPowerCut is test 2 of the reliability notes: nothing that was committed is lost,
 // nothing comes back, nothing is invented, in whatever state the power leaves the disk.
 func TestPowerCut(t *testing.T) {
-	var total tally
 	n, first := seedCount(t, 5000), firstSeed(t)
-	for seed := first; seed < first+uint64(n); seed++ {
-		w, err := powerCut(seed, nil)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		total.add(w.total)
+	total, seed, err := powerCuts(first, uint64(n), t.Logf)
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
 	}
 	if n >= 100 && (total.recycled == 0 || total.removed == 0 || total.moved == 0 || total.fetched == 0 ||
 		total.checkpoints == 0 || total.cuts == 0 || total.discarded == 0 || total.large == 0) {

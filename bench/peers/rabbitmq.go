@@ -80,13 +80,14 @@ var rabbitSettings = []string{
 }
 
 // StartRabbitMQ starts the installed server on free ports with a folder of its
-// own and returns once AMQP connections are answered.
-func StartRabbitMQ(ctx context.Context) (*Peer, error) {
+// own in parent (empty: where temporary files go) and returns once AMQP
+// connections are answered.
+func StartRabbitMQ(ctx context.Context, parent string) (*Peer, error) {
 	script, err := findRabbit()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "bench-rabbitmq-")
+	dir, err := os.MkdirTemp(parent, "bench-rabbitmq-")
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,7 @@ func TestRabbitMQStartsAndLeavesNothing(t *testing.T) {
 		t.Skip(err)
 	}
 	tmp := t.TempDir()
-	t.Setenv("TMPDIR", tmp)
-	p, err := StartRabbitMQ(context.Background())
+	p, err := StartRabbitMQ(context.Background(), tmp)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,16 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"ringmq/admin"
+	"ringmq/engine/defs"
 	"ringmq/engine/session091"
 	"ringmq/ring"
 )
@@ -27,46 +30,99 @@ const (
 	userDefault = "guest" // the only user until accounts land
 )
 
-// broker is the running process: what was opened, in the order in which it is closed.
+// phase is where the broker is in its life. The order matters.
+type phase int32
+
+const (
+	phaseStarting phase = iota // the loops do not run: nothing may be asked of them
+	phaseRunning
+	phaseDraining
+)
+
+// broker is the running process: what was opened, in the order in which it is opened.
 type broker struct {
 	o        *serveOptions
 	log      *slog.Logger
-	ready    atomic.Bool
-	dataPath string // absolute
-	lock     *dataLock
-	server   *session091.Server
-	group    *ring.Group
-	amqp     []netip.AddrPort
-	http     *admin.Server
-	httpBind net.Listener // nil when off
+	flushLog func() // writes out what was logged
+	exit     func(code int)
+	notify   notifier
 	started  time.Time
+	phase    atomic.Int32 // of phase
+
+	dataPath    string // absolute
+	lock        *dataLock
+	control     *admin.Server // nil when its socket could not be made
+	server      *session091.Server
+	group       *ring.Group
+	http        *admin.Server
+	httpBind    net.Listener // nil when off
+	definitions *defs.Store
+	watch       *watcher
+	amqp        []netip.AddrPort
+
+	failed sync.Once // storageFailed
+}
+
+// surroundings are what a broker gets from the command besides its settings.
+type surroundings struct {
+	log      *slog.Logger
+	flushLog func()
 	notify   notifier
 }
 
 // startBroker opens everything that serving needs. On an error nothing stays open, and the
 // error is the line that the operator reads.
-func startBroker(o *serveOptions, log *slog.Logger) (*broker, error) {
-	b := &broker{o: o, log: log, started: time.Now()}
+func startBroker(o *serveOptions, with surroundings) (*broker, error) {
+	b := &broker{o: o, log: with.log, flushLog: with.flushLog, exit: os.Exit, notify: with.notify, started: time.Now()}
 	if err := b.openData(); err != nil {
 		return nil, err
 	}
-	files := raiseFileLimit()
-	err := b.openLoops()
-	if err == nil {
-		err = b.openHTTP()
-	}
-	if err == nil {
-		// Only now: an operator whose port is busy should read of that alone.
-		files.report(log)
-		b.warnOfLimits()
-		err = b.startServing()
-	}
-	if err != nil {
+	if err := b.open(); err != nil {
 		b.abandon()
 		return nil, err
 	}
 	return b, nil
 }
+
+// open does what follows the lock of the data folder.
+func (b *broker) open() error {
+	files := raiseFileLimit()
+	lim, err := b.limits(b.o)
+	if err != nil {
+		return err
+	}
+	if err := b.openLoops(); err != nil {
+		return err
+	}
+	if err := b.openHTTP(); err != nil {
+		return err
+	}
+	if err := b.tryAMQP(); err != nil {
+		return err
+	}
+	// Only now: an operator whose port is busy should read of that alone.
+	files.report(b.log)
+	b.openControl()
+	b.serveHTTP()
+	if err := b.openStorage(); err != nil {
+		return err
+	}
+	limitGoHeap(lim.memory)
+	b.watch = newWatcher(b.server.Broker, b.dataPath, b.mappedBytes, lim, b.log)
+	if err := b.listenAMQP(); err != nil {
+		return err
+	}
+	b.warnOfLimits()
+	if err := b.group.Start(); err != nil {
+		return fmt.Errorf("the event loops do not start: %w", err)
+	}
+	b.watch.start()
+	b.phase.Store(int32(phaseRunning))
+	return nil
+}
+
+// is tells in which phase the broker is.
+func (b *broker) is(p phase) bool { return phase(b.phase.Load()) == p }
 
 func (b *broker) openData() error {
 	path, err := filepath.Abs(b.o.Data)
@@ -78,7 +134,7 @@ func (b *broker) openData() error {
 	return err
 }
 
-// openLoops makes the event loops and binds the AMQP listeners; nothing is accepted yet.
+// openLoops makes the event loops; they do not run yet.
 func (b *broker) openLoops() error {
 	b.server = session091.NewServer(session091.Options{
 		ChannelMax:     uint16(b.o.ChannelMax),
@@ -96,9 +152,33 @@ func (b *broker) openLoops() error {
 	}
 	b.group = group
 	b.server.Bind(group.Loops())
+	return nil
+}
+
+// tryAMQP finds out whether the AMQP addresses can be listened on, before a recovery that may take
+// minutes. They are listened on after it only: a client that connects and gets no answer is worse
+// off than one that is refused.
+func (b *broker) tryAMQP() error {
+	for _, a := range b.o.Listen {
+		err := retryBusy(func() error {
+			l, err := net.Listen("tcp", string(a))
+			if err == nil {
+				l.Close()
+			}
+			return err
+		})
+		if err != nil {
+			return listenError("listen", string(a), err)
+		}
+	}
+	return nil
+}
+
+// listenAMQP binds the AMQP listeners; they accept when the loops run.
+func (b *broker) listenAMQP() error {
 	for _, a := range b.o.Listen {
 		var bound net.Addr
-		err := retryBusy(func() (err error) { bound, err = group.Listen(string(a)); return err })
+		err := retryBusy(func() (err error) { bound, err = b.group.Listen(string(a)); return err })
 		if err != nil {
 			return listenError("listen", string(a), err)
 		}
@@ -124,14 +204,10 @@ func (b *broker) openHTTP() error {
 	return nil
 }
 
-// startServing starts the loops and then the HTTP listener, which asks them.
-func (b *broker) startServing() error {
-	if err := b.group.Start(); err != nil {
-		return fmt.Errorf("the event loops do not start: %w", err)
-	}
-	b.ready.Store(true)
+// serveHTTP answers from now on; until the loops run, that the broker is not ready.
+func (b *broker) serveHTTP() {
 	if b.httpBind == nil {
-		return nil
+		return
 	}
 	b.http = admin.New(source{b}, b.log)
 	go func() {
@@ -139,12 +215,13 @@ func (b *broker) startServing() error {
 			b.log.Error("the HTTP listener has stopped", "error", err)
 		}
 	}()
-	return nil
 }
 
 // warnOfLimits logs what an operator would otherwise find out later.
 func (b *broker) warnOfLimits() {
-	b.log.Warn("storage is in memory: messages, queues and bindings do not survive a restart, durable and persistent ones included")
+	if b.o.Sync != "always" {
+		b.log.Warn("--sync is not always: a power cut loses messages that were confirmed", "sync", b.o.Sync, "loses", syncLoses[b.o.Sync])
+	}
 	var open []string
 	for _, a := range b.amqp {
 		if !a.Addr().Unmap().IsLoopback() {
@@ -167,15 +244,30 @@ func (b *broker) warnOfLimits() {
 func (b *broker) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeMax)
 	defer cancel()
-	if b.httpBind != nil {
-		b.httpBind.Close()
+	if b.watch != nil {
+		b.watch.close()
 	}
 	if b.group != nil {
 		if err := b.group.Shutdown(ctx); err != nil {
 			b.log.Error("closing after a failed start", "error", err)
 		}
 	}
+	b.closeDefinitions()
+	b.closeHTTP(ctx)
 	b.lock.release()
+}
+
+// closeHTTP ends the HTTP listener and the control socket.
+func (b *broker) closeHTTP(ctx context.Context) {
+	if b.http != nil {
+		b.http.Shutdown(ctx)
+	} else if b.httpBind != nil {
+		b.httpBind.Close()
+	}
+	if b.control != nil {
+		b.control.Shutdown(ctx)
+		b.removeControl()
+	}
 }
 
 // retryBusy calls listen until it gives anything but "address in use", for busyRetryMax.
@@ -217,6 +309,6 @@ func (b *broker) readyLine() string {
 	for _, a := range b.amqp {
 		amqp = append(amqp, a.String())
 	}
-	return fmt.Sprintf("ready amqp=%s http=%s data=%q io=%s loops=%d sync=memory user=%s",
-		strings.Join(amqp, ","), http, b.dataPath, b.group.Backend(), len(b.group.Loops()), userDefault)
+	return fmt.Sprintf("ready amqp=%s http=%s data=%q io=%s loops=%d sync=%s user=%s",
+		strings.Join(amqp, ","), http, b.dataPath, b.group.Backend(), len(b.group.Loops()), b.o.Sync, userDefault)
 }

@@ -18,6 +18,7 @@ const (
 const usage = `ringmq is a message broker.
 
   ringmq serve     run the broker; "ringmq serve --help" lists the settings
+  ringmq ctl       ask and repair a broker on this machine; "ringmq ctl --help" lists the verbs
   ringmq bench     measure a broker; "ringmq bench --help" lists the scenarios
   ringmq version   print the version
 
@@ -36,6 +37,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "serve":
 		return serve(args[1:], os.Environ(), stdout, stderr)
+	case "ctl":
+		return ctl(args[1:], os.Environ(), stdout, stderr)
 	case "bench":
 		return bench.Main(args[1:], stdout, stderr)
 	case "version", "--version", "-version":
@@ -45,7 +48,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		io.WriteString(stdout, usage) //nolint:errcheck // nowhere left to report it
 		return exitOK
 	default:
-		fmt.Fprintf(stderr, "ringmq: unknown command %q; commands are serve, bench, version\n", args[0])
+		fmt.Fprintf(stderr, "ringmq: unknown command %q; commands are serve, ctl, bench, version\n", args[0])
 		return exitUsage
 	}
 }

@@ -13,6 +13,7 @@ import "time"
 //	only     "flag": neither configuration key nor environment variable; "flag,env": no key
 //	min,max  bounds of a number or a duration
 //	enum     the accepted words
+//	multiple what a size is a whole multiple of
 //	whole    the unit of a duration that is a whole number of it; a bare number counts in it
 type serveOptions struct {
 	Listen         []address     `name:"listen" default:"127.0.0.1:5672" want:"HOST:PORT" help:"Address to accept AMQP clients on. May be given several times."`
@@ -28,7 +29,13 @@ type serveOptions struct {
 	FrameMax       int           `name:"frame-max" default:"131072" min:"4096" max:"16777216" help:"Largest frame in bytes, offered to clients."`
 	Heartbeat      time.Duration `name:"heartbeat" default:"60s" min:"0s" max:"65535s" whole:"s" want:"whole seconds such as 60s" help:"Heartbeat interval offered to clients, in whole seconds. 0s turns heartbeats off."`
 	MessageSizeMax byteSize      `name:"message-size-max" default:"128MiB" min:"1KiB" max:"512MiB" want:"bytes, or a size such as 128MiB or 100MB" help:"Largest message body in bytes."`
-	LogLevel       string        `name:"log-level" default:"info" enum:"debug,info,warn,error" help:"Least severe level that is logged. Re-read from the configuration file on SIGHUP."`
+	Sync           string        `name:"sync" default:"always" enum:"always,interval,off" help:"When a persistent message counts as safe and is confirmed. always: after the sync to disk that covers it; nothing confirmed is lost, in a power cut neither. interval: when the kernel has it, with a sync every sync-interval; a power cut or a crash of the system loses what was confirmed since the last sync, a crash of the broker loses nothing. off: as interval, without syncs; a power cut or a crash of the system may lose everything that the kernel had not written by itself."`
+	SyncInterval   time.Duration `name:"sync-interval" default:"100ms" min:"1ms" max:"60s" want:"a duration such as 100ms" help:"Time between two syncs with sync = interval: what a power cut may lose of confirmed messages."`
+	MemoryLimit    memoryLimit   `name:"memory-limit" default:"60%" want:"a size such as 4GiB, or a share of the memory such as 60%" help:"Resident memory of the process that is aimed at: a size of at least 64MiB, or a share of what the machine or the control group has. Bodies of messages leave memory before it is reached; publishers are blocked when it is exceeded. Re-read on SIGHUP."`
+	DiskFreeLimit  byteSize      `name:"disk-free-limit" default:"1GiB" want:"bytes, or a size such as 1GiB or 500MB" help:"Room on the disk of the data folder under which publishers are blocked, so that acknowledgements and other programs still find some. 0 turns it off. Re-read on SIGHUP."`
+	WALSegmentSize byteSize      `name:"wal-segment-size" default:"64MiB" min:"32KiB" max:"1GiB" multiple:"4KiB" want:"bytes, or a size such as 64MiB, a multiple of 4KiB" help:"Size of one file of the message log. Each event loop has a log with at least three of them."`
+	WALCompress    string        `name:"wal-compress" default:"none" enum:"none,s2,zstd" help:"Compression of message bodies in the log, from 4 KiB on. It costs processor time and saves disk."`
+	LogLevel       string        `name:"log-level" default:"info" enum:"debug,info,warn,error" help:"Least severe level that is logged. Re-read on SIGHUP."`
 	LogFormat      string        `name:"log-format" default:"text" enum:"text,json" help:"Form of the log on standard error."`
 
 	sources map[string]string // setting name -> where its value came from, for --check-config

@@ -100,6 +100,8 @@ func valueHint(s setting) string {
 		return "NUMBER"
 	case "byteSize":
 		return "SIZE"
+	case "memoryLimit":
+		return "SIZE|PERCENT%"
 	default:
 		return "PATH"
 	}

@@ -44,6 +44,8 @@ func TestDefaults(t *testing.T) {
 		Listen: []address{"127.0.0.1:5672"}, HTTP: "127.0.0.1:15672", Data: "./data",
 		Pin: true, IO: "auto", Spin: 50 * time.Microsecond,
 		ChannelMax: 2047, FrameMax: 131072, Heartbeat: time.Minute, MessageSizeMax: 128 << 20,
+		Sync: "always", SyncInterval: 100 * time.Millisecond, MemoryLimit: -60, DiskFreeLimit: 1 << 30,
+		WALSegmentSize: 64 << 20, WALCompress: "none",
 		LogLevel: "info", LogFormat: "text",
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -101,7 +103,20 @@ func TestBadFlags(t *testing.T) {
 		{"--nothing-like-it", `unknown flag --nothing-like-it; "ringmq serve --help" lists them`},
 		{"--lisen :1", "unknown flag --lisen; did you mean --listen?"},
 		{"--tls-listen :1", `unknown flag --tls-listen; "ringmq serve --help" lists them`},
-		{"--sync always", `unknown flag --sync; "ringmq serve --help" lists them`},
+		{"--sync sometimes", `--sync: bad value "sometimes": want always, interval or off`},
+		{"--sync-interval 0s", `--sync-interval: bad value "0s": want 1ms to 60s`},
+		{"--sync-interval 61s", `--sync-interval: bad value "61s": want 1ms to 60s`},
+		{"--memory-limit 0%", `--memory-limit: bad value "0%": want a size such as 4GiB, or a share of the memory such as 60%`},
+		{"--memory-limit 101%", `--memory-limit: bad value "101%": want a size such as 4GiB, or a share of the memory such as 60%`},
+		{"--memory-limit 6.5%", `--memory-limit: bad value "6.5%": want a size such as 4GiB, or a share of the memory such as 60%`},
+		{"--memory-limit -1", `--memory-limit: bad value "-1": want a size such as 4GiB, or a share of the memory such as 60%`},
+		{"--memory-limit 63MiB", `--memory-limit: bad value "63MiB": want at least 64MiB`},
+		{"--disk-free-limit -1", `--disk-free-limit: bad value "-1": want bytes, or a size such as 1GiB or 500MB`},
+		{"--disk-free-limit 5%", `--disk-free-limit: bad value "5%": want bytes, or a size such as 1GiB or 500MB`},
+		{"--wal-segment-size 16KiB", `--wal-segment-size: bad value "16KiB": want 32KiB to 1GiB`},
+		{"--wal-segment-size 2GiB", `--wal-segment-size: bad value "2GiB": want 32KiB to 1GiB`},
+		{"--wal-segment-size 33KiB", `--wal-segment-size: bad value "33KiB": want a multiple of 4KiB`},
+		{"--wal-compress gzip", `--wal-compress: bad value "gzip": want none, s2 or zstd`},
 		{"extra", `unexpected argument "extra"; settings are given as --name value`},
 		{"--pin no", `unexpected argument "no"; settings are given as --name value`},
 		{"--pin false false", `unexpected argument "false"; settings are given as --name value`},
@@ -185,6 +200,10 @@ func TestForms(t *testing.T) {
 		{"--message-size-max 2MB", func(o *serveOptions) bool { return o.MessageSizeMax == 2e6 }},
 		{"--message-size-max 2kB", func(o *serveOptions) bool { return o.MessageSizeMax == 2e3 }},
 		{"--message-size-max 2KiB", func(o *serveOptions) bool { return o.MessageSizeMax == 2048 }},
+		{"--memory-limit 64MiB", func(o *serveOptions) bool { return o.MemoryLimit == 64<<20 }},
+		{"--memory-limit 100%", func(o *serveOptions) bool { return o.MemoryLimit == -100 }},
+		{"--disk-free-limit 0", func(o *serveOptions) bool { return o.DiskFreeLimit == 0 }},
+		{"--wal-segment-size 36KiB", func(o *serveOptions) bool { return o.WALSegmentSize == 36<<10 }},
 		{"--message-size-max 4096", func(o *serveOptions) bool { return o.MessageSizeMax == 4096 }},
 		{"--listen 127.0.0.1:0 --listen 127.0.0.1:0 --http 127.0.0.1:0", func(o *serveOptions) bool { return len(o.Listen) == 2 }},
 	} {
@@ -236,6 +255,7 @@ func TestBadConfigFiles(t *testing.T) {
 // same settings.
 func TestCheckConfig(t *testing.T) {
 	args := []string{"--check-config", "--listen", ":1", "--listen", "[::1]:2", "--cores", "0",
+		"--memory-limit", "33%", "--disk-free-limit", "0", "--sync", "interval",
 		"--message-size-max", "1MiB", "--heartbeat", "2h", "--pin=false", "--http", "off"}
 	var stdout, stderr bytes.Buffer
 	if code := serve(args, noEnv, &stdout, &stderr); code != exitOK || stderr.Len() != 0 {

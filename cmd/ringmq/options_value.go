@@ -76,6 +76,12 @@ func parseText(v reflect.Value, text string) error {
 			return err
 		}
 		*p = n
+	case *memoryLimit:
+		n, err := parseMemoryLimit(text)
+		if err != nil {
+			return err
+		}
+		*p = n
 	case *address:
 		*p = address(text)
 		return checkAddress(text)
@@ -115,6 +121,9 @@ func checkBounds(f reflect.StructField, v reflect.Value) error {
 	}
 	if unit := f.Tag.Get("whole"); unit != "" && v.Int()%bound("1"+unit) != 0 {
 		return errShape
+	}
+	if unit := f.Tag.Get("multiple"); unit != "" && v.Int()%bound(unit) != 0 {
+		return fmt.Errorf("want a multiple of %s", unit)
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 
 // appendProcessCounters appends what the process as a whole counts, under the names that
 // Prometheus dashboards know. What cannot be read is left out rather than shown as zero.
-func appendProcessCounters(out []admin.Counter, ioBackend string, started time.Time) []admin.Counter {
+func appendProcessCounters(out []admin.Counter, ioBackend, syncMode string, started time.Time) []admin.Counter {
 	out = append(out, admin.Counter{
-		Name: "ringmq_info", Kind: "gauge", Help: "Always 1; the labels tell version and network backend.", Value: 1,
-		Labels: []admin.Label{{Name: "version", Value: version}, {Name: "io", Value: ioBackend}, {Name: "sync", Value: "memory"}},
+		Name: "ringmq_info", Kind: "gauge", Help: "Always 1; the labels tell version, network backend and --sync.", Value: 1,
+		Labels: []admin.Label{{Name: "version", Value: version}, {Name: "io", Value: ioBackend}, {Name: "sync", Value: syncMode}},
 	})
 	add := func(name, kind, help string, v float64) {
 		out = append(out, admin.Counter{Name: name, Help: help, Kind: kind, Value: v})

@@ -41,29 +41,73 @@ func serve(args, environ []string, stdout, stderr io.Writer) int {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1)
 	defer signal.Stop(signals)
 
-	b, err := startBroker(o, log)
+	notify := newNotifier(environ, log)
+	b, err := startOrSignal(o, surroundings{log, lines.close, notify}, signals, stderr)
+	if errors.Is(err, errSignal) {
+		return exitOK
+	}
 	if err != nil {
 		lines.close() // what was logged comes before the line that says why it failed
 		fmt.Fprintf(stderr, "ringmq: %v\n", err)
 		return exitWorld
 	}
 	fmt.Fprintln(stdout, b.readyLine())
-	b.notify = newNotifier(environ, log)
-	b.notify.send("READY=1")
-	reload := func() { reloadLogLevel(args, environ, level, log) }
+	notify.send("READY=1")
+	reload := func() { b.reload(args, environ, level) }
 	return b.run(signals, reload, stderr)
 }
 
-// reloadLogLevel is what SIGHUP does: the settings are read again, and of those the log level
-// can change while clients are connected.
-func reloadLogLevel(args, environ []string, level *slog.LevelVar, log *slog.Logger) {
+// errSignal says that a signal ended the start.
+var errSignal = errors.New("ended by a signal")
+
+// startOrSignal is startBroker, unless a signal comes first that ends the process: reading a long log
+// takes its time, and whoever does not want to wait may go. What is on disk is safe at any moment.
+func startOrSignal(o *serveOptions, with surroundings, signals <-chan os.Signal, stderr io.Writer) (*broker, error) {
+	type result struct {
+		b   *broker
+		err error
+	}
+	started := make(chan result, 1)
+	go func() {
+		b, err := startBroker(o, with)
+		started <- result{b, err}
+	}()
+	for {
+		select {
+		case r := <-started:
+			return r.b, r.err
+		case sig := <-signals:
+			switch sig {
+			case syscall.SIGUSR1:
+				dumpGoroutines(stderr)
+			case syscall.SIGHUP:
+				with.log.Info("settings are not re-read during the start")
+			default:
+				with.notify.send("STOPPING=1")
+				with.log.Info("ended during the start", "signal", sig.String())
+				return nil, errSignal
+			}
+		}
+	}
+}
+
+// reload is what SIGHUP does: the settings are read again, and of those the log level and the
+// limits on memory and disk can change while clients are connected.
+func (b *broker) reload(args, environ []string, level *slog.LevelVar) {
 	o, err := loadOptions(args, environ)
+	var lim limits
+	if err == nil {
+		lim, err = b.limits(o)
+	}
 	if err != nil {
-		log.Error("settings not re-read, the old ones stay", "error", err)
+		b.log.Error("settings not re-read, the old ones stay", "error", err)
 		return
 	}
 	level.Set(logLevel(o.LogLevel))
-	log.Info("settings re-read; only the log level changes without a restart", "log_level", o.LogLevel)
+	limitGoHeap(lim.memory)
+	b.watch.setLimits(lim)
+	b.log.Info("settings re-read; log-level, memory-limit and disk-free-limit change without a restart",
+		"log_level", o.LogLevel, "memory_limit", byteText(lim.memory), "disk_free_limit", byteText(lim.disk))
 }
 
 func newLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {

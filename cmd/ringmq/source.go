@@ -15,8 +15,18 @@ type source struct{ b *broker }
 
 var _ admin.Source = source{}
 
-// Ready implements admin.Source.
-func (s source) Ready() bool { return s.b.ready.Load() }
+// Unready implements admin.Source.
+func (s source) Unready() string {
+	switch {
+	case s.b.is(phaseStarting):
+		return "the broker is starting"
+	case s.b.is(phaseDraining):
+		return "the broker is draining"
+	case s.b.watch.stalled.Load():
+		return "the disk does not answer"
+	}
+	return ""
+}
 
 // CheckLogin implements admin.Source: the API's accounts are the broker's.
 func (s source) CheckLogin(user, password string, remote netip.Addr) bool {
@@ -25,11 +35,14 @@ func (s source) CheckLogin(user, password string, remote netip.Addr) bool {
 
 // CloseConnection implements admin.Source.
 func (s source) CloseConnection(name, reason string) bool {
-	return s.b.server.CloseConnection(name, reason)
+	return !s.b.is(phaseStarting) && s.b.server.CloseConnection(name, reason)
 }
 
 // Connections implements admin.Source.
 func (s source) Connections() []admin.ConnInfo {
+	if s.b.is(phaseStarting) {
+		return nil
+	}
 	list := s.b.server.Connections()
 	out := make([]admin.ConnInfo, len(list))
 	for i := range list {
@@ -50,10 +63,7 @@ func (s source) Connections() []admin.ConnInfo {
 // Overview implements admin.Source. The counts of objects are the gauges of the metrics page:
 // one place counts them.
 func (s source) Overview() admin.Overview {
-	gauge := map[string]float64{}
-	for _, c := range s.b.server.Counters() {
-		gauge[c.Name] = c.Value
-	}
+	gauge := s.gauges()
 	out := admin.Overview{
 		Product: "ringmq", Version: version, CompatVersion: compatVersion, Node: nodeName(),
 		Uptime:      time.Since(s.b.started),
@@ -68,7 +78,7 @@ func (s source) Overview() admin.Overview {
 		Delivered:   uint64(gauge["ringmq_messages_delivered_total"]),
 		Acked:       uint64(gauge["ringmq_messages_acknowledged_total"]),
 	}
-	for _, a := range s.b.amqp {
+	for _, a := range s.listening() {
 		out.Listeners = append(out.Listeners, admin.Listener{Protocol: "amqp", Addr: a})
 	}
 	if s.b.httpBind != nil {
@@ -79,17 +89,40 @@ func (s source) Overview() admin.Overview {
 	return out
 }
 
+// gauges are the engine's counters by name; none while the loops that have them do not run.
+func (s source) gauges() map[string]float64 {
+	gauge := map[string]float64{}
+	if !s.b.is(phaseStarting) {
+		for _, c := range s.b.server.Counters() {
+			gauge[c.Name] = c.Value
+		}
+	}
+	return gauge
+}
+
+// listening are the AMQP addresses, none before they are listened on.
+func (s source) listening() []netip.AddrPort {
+	if s.b.is(phaseStarting) {
+		return nil // another goroutine is making the list
+	}
+	return s.b.amqp
+}
+
 // Counters implements admin.Source: the engine's counters, the loops' with their number as a
 // label, and the process's.
 func (s source) Counters() []admin.Counter {
 	var out []admin.Counter
+	if s.b.is(phaseStarting) {
+		return appendProcessCounters(out, s.b.group.Backend(), s.b.o.Sync, s.b.started)
+	}
 	for _, c := range s.b.server.Counters() {
 		out = append(out, admin.Counter{Name: c.Name, Help: c.Help, Kind: c.Kind, Value: c.Value})
 	}
 	for _, l := range s.b.group.Loops() {
 		out = appendLoopCounters(out, l)
 	}
-	return appendProcessCounters(out, s.b.group.Backend(), s.b.started)
+	out = s.appendStorageCounters(out)
+	return appendProcessCounters(out, s.b.group.Backend(), s.b.o.Sync, s.b.started)
 }
 
 func nodeName() string {

@@ -52,15 +52,16 @@ func (b *broker) run(signals <-chan os.Signal, reload func(), stderr io.Writer) 
 func (b *broker) stopOrSecondSignal(signals <-chan os.Signal) int {
 	first := time.Now()
 	stopped := make(chan struct{})
+	code := exitOK
 	go func() {
-		b.stop()
+		code = b.stop()
 		close(stopped)
 	}()
 	for {
 		select {
 		case <-stopped:
 			b.log.Info("stopped")
-			return exitOK
+			return code
 		case sig := <-signals:
 			if (sig == syscall.SIGTERM || sig == syscall.SIGINT) && time.Since(first) > signalRepeatMax {
 				b.log.Warn("ended by a second signal, clients were cut off")
@@ -71,9 +72,10 @@ func (b *broker) stopOrSecondSignal(signals <-chan os.Signal) int {
 }
 
 // stop takes the broker out of service: /health turns to 503 first, so that a load balancer
-// sends nobody new; then clients are told and waited for; then all is closed.
-func (b *broker) stop() {
-	b.ready.Store(false)
+// sends nobody new; then clients are told and waited for; then all is closed. It returns the
+// exit code.
+func (b *broker) stop() int {
+	b.phase.Store(int32(phaseDraining))
 	b.group.StopAccepting()
 	ctx, cancel := context.WithTimeout(context.Background(), drainMax)
 	b.server.Drain(ctx, drainReason)
@@ -82,15 +84,20 @@ func (b *broker) stop() {
 	}
 	cancel()
 
+	b.watch.close()
+	clean := b.closeStorage()
 	ctx, cancel = context.WithTimeout(context.Background(), closeMax)
 	defer cancel()
 	if err := b.group.Shutdown(ctx); err != nil {
 		b.log.Error("the event loops did not end in time", "error", err)
 	}
-	if b.http != nil {
-		b.http.Shutdown(ctx)
-	}
+	clean = b.closeDefinitions() && clean
+	b.closeHTTP(ctx)
 	b.lock.release()
+	if !clean {
+		return exitWorld
+	}
+	return exitOK
 }
 
 // logCutOff names the clients that did not answer during the drain.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,8 @@ type Options struct {
 	Listen  string   // host:port for AMQP; "" picks a free port of 127.0.0.1
 	HTTP    string   // host:port for HTTP; "" picks a free port of 127.0.0.1
 	Prefix  []string // command to run the broker under, such as "ip netns exec NAME"
+	Binary  string   // path of the program; "" is Binary()
+	Env     []string // NAME=value, beside those of the test
 }
 
 // Broker is one running broker process, or the one that RINGMQ_TEST_ADDR names.
@@ -43,7 +46,7 @@ type Broker struct {
 	PID     int    // 0 when external
 
 	cmd    *exec.Cmd
-	data   string
+	opts   Options
 	ready  chan struct{}
 	exited chan struct{} // closed when the process has been waited for
 	output logTail
@@ -77,7 +80,10 @@ func Start(t testing.TB, opts Options) *Broker {
 
 // Launch runs a broker and returns when it has printed its ready line. The caller stops it.
 func Launch(opts Options) (*Broker, error) {
-	path, err := Binary()
+	path, err := opts.Binary, error(nil)
+	if path == "" {
+		path, err = Binary()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +101,7 @@ func Launch(opts Options) (*Broker, error) {
 }
 
 func launch(path string, opts Options) (*Broker, error) {
-	b := &Broker{Addr: opts.Listen, HTTP: opts.HTTP, Backend: opts.Backend, data: opts.Data,
+	b := &Broker{Addr: opts.Listen, HTTP: opts.HTTP, Backend: opts.Backend, opts: opts,
 		ready: make(chan struct{}), exited: make(chan struct{})}
 	if b.Addr == "" {
 		b.Addr = freeAddr()
@@ -111,8 +117,15 @@ func launch(path string, opts Options) (*Broker, error) {
 	if opts.Cores != "" {
 		args = append(args, "--cores", opts.Cores)
 	}
+	if !slices.Contains(opts.Args, "--wal-segment-size") {
+		// The default would have each of hundreds of brokers write half a gigabyte.
+		args = append(args, "--wal-segment-size", "4MiB")
+	}
 	args = append(args, opts.Args...)
 	b.cmd = exec.Command(args[0], args[1:]...)
+	if len(opts.Env) > 0 {
+		b.cmd.Env = append(os.Environ(), opts.Env...)
+	}
 	// A broker must not outlive a test process that is killed.
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	reader, writer, err := os.Pipe()
@@ -194,6 +207,12 @@ func (b *Broker) Kill() error {
 	})
 	return err
 }
+
+// Exited is closed when the process has ended, by itself or not.
+func (b *Broker) Exited() <-chan struct{} { return b.exited }
+
+// ExitCode is the exit status of a process that has ended, -1 of one that was killed by a signal.
+func (b *Broker) ExitCode() int { return b.cmd.ProcessState.ExitCode() }
 
 // Dead says whether the process has ended by itself.
 func (b *Broker) Dead() bool {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-var build struct {
+var build, buildFaults struct {
 	once sync.Once
 	dir  string // temporary folder that holds the binary, removed by Main
 	path string
@@ -22,23 +22,32 @@ func Binary() (string, error) {
 		if build.path = os.Getenv("RINGMQ_TEST_BIN"); build.path != "" {
 			return
 		}
-		build.path, build.err = buildBinary()
+		build.path, build.err = buildBinary(&build.dir)
 	})
 	return build.path, build.err
 }
 
-func buildBinary() (string, error) {
+// FaultsBinary returns the path of a broker that does what RINGMQ_TEST_FAULT says to its disk calls, building it on
+// the first call of the process.
+func FaultsBinary() (string, error) {
+	buildFaults.once.Do(func() {
+		buildFaults.path, buildFaults.err = buildBinary(&buildFaults.dir, "-tags", "faults")
+	})
+	return buildFaults.path, buildFaults.err
+}
+
+// buildBinary builds the broker into a new folder, which it stores in dir.
+func buildBinary(dir *string, flags ...string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "ringmq-test-")
+	*dir, err = os.MkdirTemp("", "ringmq-test-")
 	if err != nil {
 		return "", err
 	}
-	build.dir = dir
-	path := filepath.Join(dir, "ringmq")
-	args := []string{"build", "-o", path}
+	path := filepath.Join(*dir, "ringmq")
+	args := append([]string{"build", "-o", path}, flags...)
 	if os.Getenv("RINGMQ_TEST_RACE") != "" {
 		args = append(args, "-race")
 	}
@@ -63,9 +72,11 @@ func moduleRoot() (string, error) {
 	return filepath.Dir(mod), nil
 }
 
-// RemoveBinary removes the binary that Binary built. Main calls it; programs that do not use Main call it themselves.
+// RemoveBinary removes the binaries that this process built. Main calls it; programs that do not use Main call it themselves.
 func RemoveBinary() {
-	if build.dir != "" {
-		_ = os.RemoveAll(build.dir)
+	for _, dir := range []string{build.dir, buildFaults.dir} {
+		if dir != "" {
+			_ = os.RemoveAll(dir)
+		}
 	}
 }
