@@ -181,9 +181,20 @@ func (s *Shard) Behind(q *queue.Queue) *Shard {
 	return nil
 }
 
-// IsBehind reports that the shard's disk is behind. When it has caught up all
-// loops are woken. Any loop.
-func (s *Shard) IsBehind() bool { return s.store != nil && s.store.behind.Load() }
+// IsBehind reports that the shard's disk is behind, or that it is short of memory
+// and its disk takes bodies slower than they come. When it has caught up all loops
+// are woken. Any loop.
+func (s *Shard) IsBehind() bool {
+	return s.store != nil && (s.store.behind.Load() || s.store.tight.Load())
+}
+
+// Tight is like Behind for all messages: only shortness of memory counts.
+func (s *Shard) Tight(q *queue.Queue) *Shard {
+	if at := s.Broker.Shards[q.Shard]; at.store != nil && at.store.tight.Load() {
+		return at
+	}
+	return nil
+}
 
 // Full reports that the log of a queue's shard takes no messages for want of room
 // on the disk. Any loop.

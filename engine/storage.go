@@ -336,18 +336,19 @@ func (s *Shard) storageStats(loop int) StorageStats {
 // in memory before bodies leave it; 0 = no bound. Any goroutine.
 func (b *Broker) SetMemoryBudget(bytes int64) { b.budget.Store(bytes) }
 
-// overBudget is how many bytes the shard should let go of.
-func (s *Shard) overBudget() int64 {
+// overBudget is how many bytes the shard should let go of, and how many it may
+// hold.
+func (s *Shard) overBudget() (over, share int64) {
 	budget := s.Broker.budget.Load()
 	held := s.held()
 	s.holds.Store(held)
-	share := budget / int64(len(s.Broker.Shards))
+	share = budget / int64(len(s.Broker.Shards))
 	if budget == 0 || held <= share {
-		return 0
+		return 0, share
 	}
 	total := int64(0)
 	for _, peer := range s.Broker.Shards {
 		total += peer.holds.Load()
 	}
-	return min(held-share, total-budget)
+	return min(held-share, total-budget), share
 }

@@ -43,6 +43,7 @@ type store struct {
 
 	behind  atomic.Bool // publishers to this shard should pause
 	noSpace atomic.Bool // persistent messages are refused
+	tight   atomic.Bool // memory is short, and bodies leave it slower than they come
 
 	paged  pagedCounts
 	closed bool

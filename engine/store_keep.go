@@ -22,6 +22,11 @@ const (
 	checkpointIdle = 5 * time.Second
 	// pageRest is how long paging pauses after it found nothing to take.
 	pageRest = 50 * time.Millisecond
+	// pageEvery is how often paging goes on by itself when nothing else happens.
+	pageEvery = time.Millisecond
+	// tightShare is the part of its share by which a shard may be over it before
+	// publishers wait.
+	tightShare = 8
 	// pageQueues bounds the queues that one turn takes bodies from.
 	pageQueues = 32
 )
@@ -34,6 +39,7 @@ type keeper struct {
 	lastSync    int64
 	lastSpace   int64
 	uncovered   bool // appended since the last checkpoint began
+	paging      bool // more memory is held than may be, and bodies can leave it
 	pageAt      int  // of shard.listed
 	pageRested  int64
 	waitsForDef bool
@@ -87,8 +93,8 @@ func (st *store) keep(now int64) {
 	if !st.checkpoint.open && (st.wal.CheckpointDue() || idle) && st.beginCheckpoint(false) {
 		k.uncovered = false
 	}
-	if st.keeper.waitsForDef {
-		st.release()
+	if !st.waiters.empty() {
+		st.release() // the definitions may not have been written when they were asked for
 	}
 	compacting := st.wal.Compact(st)
 	switch {
@@ -121,7 +127,10 @@ func (st *store) flush() {
 			st.shard.Broker.caughtUp(st.shard)
 		}
 	}
-	if st.keeper.active {
+	switch {
+	case st.keeper.paging:
+		st.keepLater(pageEvery)
+	case st.keeper.active:
 		st.keepLater(keepEvery)
 	}
 }
@@ -151,33 +160,54 @@ func (st *store) Moved(from, to walPosition, ref walRef) {
 	st.wal.Release(from, cost(place))
 }
 
-// page lets bodies leave memory when the shards hold more than they may.
+// page lets bodies leave memory when the shards hold more than they may. While
+// that is slower than what comes in, publishers wait; when nothing can leave, they
+// do not: then it is the memory alarm's business.
 func (st *store) page() {
-	s := st.shard
-	over := s.overBudget()
-	if over <= 0 || s.now < st.keeper.pageRested {
-		return
+	s, k := st.shard, &st.keeper
+	over, share := s.overBudget()
+	k.paging = over > 0 && s.now >= k.pageRested
+	if k.paging {
+		over = st.pageOut(over)
 	}
-	rounds := 0
-	for n := 0; n < pageQueues && over > 0 && len(s.listed) > 0; n++ {
-		if st.keeper.pageAt >= len(s.listed) {
-			st.keeper.pageAt = 0
+	tight := k.paging && over > share/tightShare
+	if tight != st.tight.Load() {
+		st.tight.Store(tight)
+		if !tight {
+			s.Broker.caughtUp(s)
 		}
-		bytes, round := s.listed[st.keeper.pageAt].PageOut()
+	}
+}
+
+// pageOut lets about over bytes of bodies leave memory and returns what is left
+// to do.
+func (st *store) pageOut(over int64) int64 {
+	s, k := st.shard, &st.keeper
+	idle := 0 // queues in a row that had nothing to give
+	for n := 0; n < pageQueues && over > 0 && len(s.listed) > 0; n++ {
+		if k.pageAt >= len(s.listed) {
+			k.pageAt = 0
+		}
+		bytes, round := s.listed[k.pageAt].PageOut()
 		over -= bytes
-		if bytes > 0 {
-			rounds = 0
+		switch {
+		case bytes > 0:
+			idle = 0
+		case !round:
+			return over // the log takes no more for now
+		default:
+			idle++
 		}
 		if round {
-			st.keeper.pageAt++
-			if rounds++; rounds >= len(s.listed) {
-				st.keeper.pageRested = s.now + int64(pageRest)
-				return
-			}
-		} else if bytes == 0 {
-			return // the log takes no more for now
+			k.pageAt++
+		}
+		if idle >= len(s.listed) {
+			k.paging = false
+			k.pageRested = s.now + int64(pageRest)
+			break
 		}
 	}
+	return over
 }
 
 // defined reports whether the queue itself is durable; if not, what waits for it
@@ -191,8 +221,8 @@ func (s *Shard) defined(q *queue.Queue) bool {
 	if !st.keeper.waitsForDef {
 		st.keeper.waitsForDef = true
 		s.WhenDefined(func(err error) {
+			st.keeper.waitsForDef = false
 			if err == nil {
-				st.keeper.waitsForDef = false
 				st.release()
 			}
 		})

@@ -128,11 +128,16 @@ func Repair(dir string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return RepairDisk(disk)
+	// The note is text of any length, which does not go past the page cache.
+	return repair(disk, &osDisk{dir, false})
 }
 
 // RepairDisk is Repair for any disk.
-func RepairDisk(disk Disk) (*Report, error) {
+func RepairDisk(disk Disk) (*Report, error) { return repair(disk, disk) }
+
+// repair reads the log from one disk and writes its note to the other, which is the same
+// folder.
+func repair(disk, notes Disk) (*Report, error) {
 	report, err := CheckDisk(disk)
 	if err != nil || len(report.unaccepted()) == 0 {
 		return report, err
@@ -140,7 +145,7 @@ func RepairDisk(disk Disk) (*Report, error) {
 	for _, d := range report.Damage {
 		d.Accepted = true
 	}
-	return report, writeAccepted(disk, report.Damage)
+	return report, writeAccepted(notes, report.Damage)
 }
 
 var errNoLog = errors.New("wal: no log in this folder")

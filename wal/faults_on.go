@@ -15,7 +15,8 @@ import (
 // watch the whole program fail. It is a list, by commas, of OP:N, OP:N+, with an errno's name behind a further colon:
 //
 //	sync:5            the 5th sync of this process fails with EIO, those after it succeed
-//	write:100:ENOSPC  the 100th write finds no room
+//	write:100:ENOSPC  the 100th write that has a sync with it (a group, or a segment's header) finds no room
+//	fill:7+           the 7th write without one (a segment being prepared) and all after it fail
 //	create:3+:ENOSPC  the 3rd new file and all after it find no room
 //
 // The calls of all logs are counted together. What failed was not done; and a sync that fails takes the write before it
@@ -31,7 +32,7 @@ type fault struct {
 
 var faultErrnos = map[string]syscall.Errno{"EIO": syscall.EIO, "ENOSPC": syscall.ENOSPC, "EDQUOT": syscall.EDQUOT, "EROFS": syscall.EROFS}
 
-var faultOps = map[string]bool{"sync": true, "write": true, "create": true, "rename": true, "remove": true, "syncdir": true}
+var faultOps = map[string]bool{"sync": true, "write": true, "fill": true, "create": true, "rename": true, "remove": true, "syncdir": true}
 
 func parseFaults(text string) ([]fault, error) {
 	var list []fault
@@ -146,7 +147,7 @@ var _ SyncWriter = (*faultFile)(nil)
 func (f *faultFile) Fd() int { return -1 }
 
 func (f *faultFile) WriteAt(p []byte, offset int64) (int, error) {
-	if err := failing("write", f.name); err != nil {
+	if err := failing("fill", f.name); err != nil {
 		return 0, err
 	}
 	f.offset, f.size = offset, len(p)
@@ -165,7 +166,11 @@ func (f *faultFile) Sync() error {
 }
 
 func (f *faultFile) WriteSyncAt(p []byte, offset int64) (int, error) {
-	n, err := f.WriteAt(p, offset)
+	if err := failing("write", f.name); err != nil {
+		return 0, err
+	}
+	f.offset, f.size = offset, len(p)
+	n, err := f.File.WriteAt(p, offset)
 	if err == nil {
 		err = f.Sync()
 	}

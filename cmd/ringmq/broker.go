@@ -108,7 +108,7 @@ func (b *broker) open() error {
 		return err
 	}
 	limitGoHeap(lim.memory)
-	b.watch = newWatcher(b.server.Broker, b.dataPath, b.mappedBytes, lim, b.log)
+	b.watch = newWatcher(b.server.Broker, b.dataPath, b.heldBytes, lim, b.log)
 	if err := b.listenAMQP(); err != nil {
 		return err
 	}

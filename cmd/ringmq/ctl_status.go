@@ -61,7 +61,7 @@ func printLogs(w io.Writer, logs []admin.LogStatus) {
 		l := &logs[i]
 		state := "ok"
 		if l.SpaceError != "" {
-			state = "no room: " + l.SpaceError
+			state = "refuses persistent messages: " + l.SpaceError
 		} else if l.InFlight > stallWarn.Seconds() {
 			state = "a write takes " + seconds(l.InFlight).Round(time.Millisecond).String()
 		}

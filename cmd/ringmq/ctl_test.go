@@ -142,6 +142,84 @@ func TestCtlWAL(t *testing.T) {
 	}
 }
 
+// TestCtlDamage goes the operator's way from a flipped bit back to a broker that serves what is left.
+func TestCtlDamage(t *testing.T) {
+	p := startProcess(t)
+	dir := dataOf(p)
+	c := rawamqp.New(t, p.amqp, rawamqp.Options{})
+	c.OpenChannel(1)
+	rawamqp.Call[amqp091.QueueDeclareOk](c, 1, &amqp091.QueueDeclare{Queue: []byte("q"), Durable: true})
+	rawamqp.Call[amqp091.ConfirmSelectOk](c, 1, &amqp091.ConfirmSelect{})
+	persistent := &amqp091.Properties{Flags: amqp091.FlagDeliveryMode, DeliveryMode: 2}
+	for _, body := range []string{"first message", "second message", "third message"} {
+		c.Publish(1, "", "q", persistent, body)
+		rawamqp.Expect[amqp091.BasicAck](c, 1)
+	}
+	p.cmd.Process.Kill()
+	p.cmd.Wait() //nolint:errcheck // it was killed
+
+	file, offset := findInLogs(t, dir, "second message")
+	flipBit(t, file, offset)
+	repair := fmt.Sprintf("\"ringmq ctl wal repair --data %s\"", dir)
+	code, stdout, stderr := runCtl(noEnv, "wal", "check", "--data", dir)
+	if code != exitWorld || !strings.Contains(stdout, filepath.Base(file)+": damaged from offset") ||
+		stderr != "ringmq: damage was found; "+repair+" goes on without what is lost\n" {
+		t.Fatalf("check: exit %d, %s\n%s", code, stderr, stdout)
+	}
+	code, stdout, stderr = runOnce(t, "serve", "--listen", "127.0.0.1:0", "--http", "off", "--data", dir)
+	if code != exitWorld || stdout != "" || !strings.Contains(lastLine(stderr), filepath.Base(file)) ||
+		!strings.Contains(lastLine(stderr), repair) {
+		t.Fatalf("start: exit %d, %s\n%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr = runCtl(noEnv, "wal", "repair", "--data", dir); code != exitOK || !strings.Contains(stdout, "(accepted by repair)") {
+		t.Fatalf("repair: exit %d, %s\n%s", code, stderr, stdout)
+	}
+	if code, stdout, stderr = runCtl(noEnv, "wal", "check", "--data", dir); code != exitOK || stderr != "" {
+		t.Fatalf("check after repair: exit %d, %s\n%s", code, stderr, stdout)
+	}
+	startProcess(t, "--data", dir)
+	if _, stdout, _ = runCtl(noEnv, "queue", "list", "--data", dir); !strings.Contains(stdout, "q     2         2      0") {
+		t.Errorf("queues after the repair:\n%s", stdout)
+	}
+}
+
+// findInLogs finds a text in the message logs of a stopped broker.
+func findInLogs(t *testing.T, dir, text string) (file string, offset int64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, logFolder, "*", "*.wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := bytes.Index(content, []byte(text)); at >= 0 {
+			return file, int64(at)
+		}
+	}
+	t.Fatalf("%q is in none of the %d files", text, len(files))
+	return "", 0
+}
+
+func flipBit(t *testing.T, file string, offset int64) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := []byte{0}
+	if _, err := f.ReadAt(b, offset); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 1
+	if _, err := f.WriteAt(b, offset); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCtlUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"wal", `unknown verb "wal"; did you mean wal check, wal dump or wal repair?`},

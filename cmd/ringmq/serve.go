@@ -42,7 +42,9 @@ func serve(args, environ []string, stdout, stderr io.Writer) int {
 	defer signal.Stop(signals)
 
 	notify := newNotifier(environ, log)
-	b, err := startOrSignal(o, surroundings{log, lines.close, notify}, signals, stderr)
+	b, err := startOrSignal(func() (*broker, error) {
+		return startBroker(o, surroundings{log, lines.close, notify})
+	}, signals, notify, stderr)
 	if errors.Is(err, errSignal) {
 		return exitOK
 	}
@@ -60,16 +62,16 @@ func serve(args, environ []string, stdout, stderr io.Writer) int {
 // errSignal says that a signal ended the start.
 var errSignal = errors.New("ended by a signal")
 
-// startOrSignal is startBroker, unless a signal comes first that ends the process: reading a long log
+// startOrSignal runs start, unless a signal comes first that ends the process: reading a long log
 // takes its time, and whoever does not want to wait may go. What is on disk is safe at any moment.
-func startOrSignal(o *serveOptions, with surroundings, signals <-chan os.Signal, stderr io.Writer) (*broker, error) {
+func startOrSignal(start func() (*broker, error), signals <-chan os.Signal, notify notifier, stderr io.Writer) (*broker, error) {
 	type result struct {
 		b   *broker
 		err error
 	}
 	started := make(chan result, 1)
 	go func() {
-		b, err := startBroker(o, with)
+		b, err := start()
 		started <- result{b, err}
 	}()
 	for {
@@ -81,10 +83,10 @@ func startOrSignal(o *serveOptions, with surroundings, signals <-chan os.Signal,
 			case syscall.SIGUSR1:
 				dumpGoroutines(stderr)
 			case syscall.SIGHUP:
-				with.log.Info("settings are not re-read during the start")
+				notify.log.Info("settings are not re-read during the start")
 			default:
-				with.notify.send("STOPPING=1")
-				with.log.Info("ended during the start", "signal", sig.String())
+				notify.send("STOPPING=1")
+				notify.log.Info("ended during the start", "signal", sig.String())
 				return nil, errSignal
 			}
 		}

@@ -79,11 +79,12 @@ func syncMean(l *engine.StorageStats) time.Duration {
 	return l.SyncTimeSum / time.Duration(l.Syncs)
 }
 
-// mappedBytes is the memory that the loops have taken for messages.
-func (b *broker) mappedBytes() int64 {
+// heldBytes is the memory that the loops have in use for messages. What lies free between it
+// counts against the limit like everything else that is not a message.
+func (b *broker) heldBytes() int64 {
 	sum := int64(0)
 	for _, l := range b.group.Loops() {
-		sum += l.Slab().Stats().MappedBytes
+		sum += l.Slab().Stats().LiveBytes
 	}
 	return sum
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -172,12 +174,16 @@ func TestNotify(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", socket)
 	p := startProcess(t)
 	next := func() string {
-		buf := make([]byte, 64)
-		n, err := l.Read(buf)
-		if err != nil {
-			t.Fatal(err)
+		buf := make([]byte, 256)
+		for {
+			n, err := l.Read(buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state := string(buf[:n]); !strings.HasPrefix(state, "EXTEND_TIMEOUT_USEC=") { // of a slow disk
+				return state
+			}
 		}
-		return string(buf[:n])
 	}
 	if got := next(); got != "READY=1" {
 		t.Fatalf("first %q", got)
@@ -195,5 +201,28 @@ func TestNotify(t *testing.T) {
 	n.send("READY=1")
 	if !strings.Contains(log.String(), "the supervisor cannot be told") {
 		t.Errorf("a failure is not logged: %q", &log)
+	}
+}
+
+// TestSignalDuringStart shows that a start which takes long can be ended, and not by SIGHUP.
+func TestSignalDuringStart(t *testing.T) {
+	var log, dump bytes.Buffer
+	notify := notifier{log: slog.New(slog.NewTextHandler(&log, nil))}
+	signals := make(chan os.Signal, 3)
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGTERM} {
+		signals <- sig
+	}
+	forever := make(chan struct{})
+	defer close(forever)
+	_, err := startOrSignal(func() (*broker, error) { <-forever; return nil, nil }, signals, notify, &dump)
+	if !errors.Is(err, errSignal) {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(log.String(), "ended during the start") || !strings.Contains(dump.String(), "goroutine ") {
+		t.Errorf("log %s\ndump %s", &log, &dump)
+	}
+	failed := errors.New("no")
+	if _, err := startOrSignal(func() (*broker, error) { return nil, failed }, signals, notify, &dump); !errors.Is(err, failed) {
+		t.Errorf("%v", err)
 	}
 }

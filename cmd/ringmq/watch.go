@@ -41,7 +41,7 @@ type watcher struct {
 	log      *slog.Logger
 	target   watchTarget
 	resident func() (bytes int64, ok bool) // memory of the process
-	mapped   func() int64                  // of it, taken for messages
+	held     func() int64                  // of it, in use for messages
 	free     func() (bytes int64, err error)
 
 	limits  atomic.Pointer[limits]
@@ -60,9 +60,9 @@ type watcher struct {
 
 // newWatcher makes a watcher for the folder and has the first look, so that what is short already is
 // known before the first client.
-func newWatcher(target watchTarget, path string, mapped func() int64, lim limits, log *slog.Logger) *watcher {
+func newWatcher(target watchTarget, path string, held func() int64, lim limits, log *slog.Logger) *watcher {
 	w := &watcher{
-		log: log, target: target, resident: residentBytes, mapped: mapped,
+		log: log, target: target, resident: residentBytes, held: held,
 		free:   func() (int64, error) { return diskFree(path) },
 		warned: map[int]time.Time{}, stop: make(chan struct{}),
 	}
@@ -123,7 +123,7 @@ func (w *watcher) lookAtMemory(limit int64) {
 		return
 	}
 	w.used.Store(used)
-	w.target.SetMemoryBudget(memoryBudget(limit, used, w.mapped()))
+	w.target.SetMemoryBudget(memoryBudget(limit, used, w.held()))
 	switch {
 	case used > limit:
 		w.set(engine.AlarmMemory, true, "used", byteText(used), "limit", byteText(limit))
@@ -134,8 +134,8 @@ func (w *watcher) lookAtMemory(limit int64) {
 
 // memoryBudget is how many bytes of messages may stay in memory: most of the limit, less what the
 // process needs for all else, and never so little that nothing moves.
-func memoryBudget(limit, used, mapped int64) int64 {
-	other := max(used-mapped, 0)
+func memoryBudget(limit, used, held int64) int64 {
+	other := max(used-held, 0)
 	return max(limit/100*85-other, limit/4)
 }
 

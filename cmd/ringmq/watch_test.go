@@ -30,7 +30,7 @@ type watched struct {
 	target *fakeTarget
 	log    *bytes.Buffer
 	used   int64
-	mapped int64
+	held   int64
 	free   int64
 	failed error
 	looks  int // at the disk
@@ -41,7 +41,7 @@ func newWatched(lim limits) *watched {
 	w.watcher = &watcher{
 		log: slog.New(slog.NewTextHandler(w.log, nil)), target: w.target,
 		resident: func() (int64, bool) { return w.used, true },
-		mapped:   func() int64 { return w.mapped },
+		held:     func() int64 { return w.held },
 		free:     func() (int64, error) { w.looks++; return w.free, w.failed },
 		warned:   map[int]time.Time{}, stop: make(chan struct{}),
 	}
@@ -89,19 +89,19 @@ func TestWatchMemory(t *testing.T) {
 }
 
 func TestMemoryBudget(t *testing.T) {
-	for _, c := range []struct{ limit, used, mapped, want int64 }{
+	for _, c := range []struct{ limit, used, held, want int64 }{
 		{1000, 100, 0, 750},    // 850 less what is not messages
 		{1000, 600, 500, 750},  // messages do not count against themselves
-		{1000, 500, 600, 850},  // not all that is mapped is resident
+		{1000, 500, 600, 850},  // not all that is held is resident
 		{1000, 900, 0, 250},    // the least
 		{1000, 5000, 100, 250}, // as well
 	} {
-		if got := memoryBudget(c.limit, c.used, c.mapped); got != c.want {
+		if got := memoryBudget(c.limit, c.used, c.held); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}
 	w := newWatched(limits{memory: 1000})
-	w.used, w.mapped = 600, 500
+	w.used, w.held = 600, 500
 	w.look(time.Time{})
 	if w.target.budget != 750 {
 		t.Errorf("the engine was told %d", w.target.budget)

@@ -292,21 +292,23 @@ func (ch *channel) checkFanout(queues []*queue.Queue, persistent bool) {
 			return
 		}
 	}
-	if persistent {
-		for _, q := range queues[1:] {
-			ch.checkDisk(q)
-		}
+	for _, q := range queues[1:] {
+		ch.checkDisk(q, persistent)
 	}
 	ch.checkCongestion(queues[0], persistent)
 }
 
 // checkDisk stops the connection's parsing while the disk of a queue is behind.
-func (ch *channel) checkDisk(q *queue.Queue) {
+func (ch *channel) checkDisk(q *queue.Queue, persistent bool) {
 	c := ch.c
-	if c.behind || !q.Settings.Durable {
+	if c.behind {
 		return
 	}
-	if at := c.shard.Behind(q); at != nil {
+	at := c.shard.Tight(q)
+	if at == nil && persistent && q.Settings.Durable {
+		at = c.shard.Behind(q)
+	}
+	if at != nil {
 		c.behind, c.behindOn = true, at
 		c.lp.behind = append(c.lp.behind, c)
 	}
@@ -316,9 +318,7 @@ func (ch *channel) checkDisk(q *queue.Queue) {
 // that mailboxes stay bounded, and while consumers of the queue do.
 func (ch *channel) checkCongestion(q *queue.Queue, persistent bool) {
 	s := ch.c.shard
-	if persistent {
-		ch.checkDisk(q)
-	}
+	ch.checkDisk(q, persistent)
 	if q.Shard == s.Index {
 		if q.Ready() > paceReady {
 			ch.c.pace(q)

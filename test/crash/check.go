@@ -452,6 +452,9 @@ func (h *History) Error(r Report) string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d faults: %v\n", len(r.Faults), byRule)
+	for _, note := range h.Notes {
+		fmt.Fprintf(&text, "  %s\n", note)
+	}
 	for _, f := range r.Faults[:min(len(r.Faults), faultsShown)] {
 		fmt.Fprintf(&text, "  %s: message %x, queue %s, event #%d: %s\n%s", f.Rule, f.ID, h.Queues[f.Queue].Name, f.Event, f.Text, h.Trace(f.ID))
 	}

@@ -33,11 +33,10 @@ func smallDisk(t *testing.T, megabytes int) string {
 	return dir
 }
 
-// fill takes every byte that is left and returns the name of the file that holds them.
-func fill(t *testing.T, dir string) string {
+// fill takes every byte that is left.
+func fill(t *testing.T, dir string) {
 	t.Helper()
-	name := filepath.Join(dir, "filler")
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, "filler"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +50,6 @@ func fill(t *testing.T, dir string) string {
 			t.Fatalf("filling: %d bytes, %v", n, err)
 		}
 	}
-	return name
 }
 
 // fullDisk is one broker whose disk fills up, and what its clients know.
@@ -124,15 +122,15 @@ func (f *fullDisk) publish(ch *amqp.Channel, to place) bool {
 	return confirm.Acked()
 }
 
-// fillUp publishes until nothing more is taken, and returns how many were.
-func (f *fullDisk) fillUp(to place) (confirmed int) {
+// fillUp publishes until nothing more is taken, or n were, and returns how many were.
+func (f *fullDisk) fillUp(to place, n int) (confirmed int) {
 	f.t.Helper()
 	ch := f.channel()
 	defer ch.Close()
 	if err := ch.Confirm(false); err != nil {
 		f.t.Fatal(err)
 	}
-	for nacks := 0; nacks < fullNacks; {
+	for nacks := 0; nacks < fullNacks && confirmed != n; {
 		if f.publish(ch, to) {
 			confirmed++
 			nacks = 0
@@ -228,12 +226,18 @@ func TestFullDisk(t *testing.T) {
 			h := topology(firstSeed(t))
 			f := &fullDisk{t: t, h: h, from: h.NewPublisher(), opts: harness.Options{Backend: backend, Cores: "0,1", HTTP: "off",
 				Data: filepath.Join(dir, "data"), Args: []string{"--disk-free-limit", "0", "--wal-segment-size", "2MiB"}}}
+			reserve := filepath.Join(dir, "reserve")
+			if err := os.WriteFile(reserve, make([]byte, 32<<20), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			f.start(false)
-			taken := f.fillUp(to(h, rDirect)) + f.fillUp(to(h, rGet)) + f.fillUp(to(h, rSource))
+			// Each loop has a queue that fills, whichever it is.
+			taken := f.fillUp(to(h, rGet), 250) + f.fillUp(to(h, rSource), 250) + f.fillUp(to(h, rFan), 250)
+			taken += f.fillUp(to(h, rDirect), -1) + f.fillUp(to(h, rFan), -1)
 			if taken < 500 {
 				t.Errorf("full after %d messages of %d bytes", taken, fullBody)
 			}
-			filler := fill(t, dir)
+			fill(t, dir)
 			f.unconfirmed(to(h, rDirect))
 			if got := f.take(qDirect, 20); got != 20 {
 				t.Errorf("took %d of a full disk", got)
@@ -255,12 +259,12 @@ func TestFullDisk(t *testing.T) {
 			f.take(qGet, -1)
 			f.resumes(to(h, rDirect))
 			f.resumes(to(h, rGet))
-			f.fillUp(to(h, rDirect))
+			f.fillUp(to(h, rDirect), -1)
 			if _, err := f.channel().QueueDelete(h.Queues[qFan3].Name, false, false, false); err != nil {
 				t.Errorf("delete on a full disk: %v\n%s", err, f.b.Output())
 			}
 			// Space that somebody else makes.
-			if err := os.Remove(filler); err != nil {
+			if err := os.Remove(reserve); err != nil {
 				t.Fatal(err)
 			}
 			f.resumes(to(h, rDirect))
@@ -269,7 +273,8 @@ func TestFullDisk(t *testing.T) {
 			if err := f.b.Stop(); err != nil {
 				t.Errorf("stopping: %v\n%s", err, f.b.Output())
 			}
-			h.Routes[rSource] = nil // what was purged is not missed
+			// What was purged, or went with its queue, is not missed; and it must not come.
+			h.Routes[rSource], h.Routes[rFan] = nil, []int{qFan1, qFan2}
 			report := h.Check()
 			if text := h.Error(report); text != "" {
 				t.Fatal(text)

@@ -67,6 +67,7 @@ type History struct {
 	Queues []Queue
 	Routes [][]int // lists of queues that a message goes to
 	Events []Event
+	Notes  []string // for each run, what is worth to know of it
 
 	mu         sync.Mutex
 	publishers uint64
@@ -88,6 +89,11 @@ func (h *History) AddQueue(name string, deadLetter int) int {
 func (h *History) AddRoute(queues ...int) int {
 	h.Routes = append(h.Routes, queues)
 	return len(h.Routes) - 1
+}
+
+// Note says of the run that begins what the reader of a failure should know. Call it before the clients start.
+func (h *History) Note(format string, args ...any) {
+	h.Notes = append(h.Notes, fmt.Sprintf("run %d: ", len(h.Notes)+1)+fmt.Sprintf(format, args...))
 }
 
 // Add writes an event down.
@@ -155,6 +161,9 @@ func (h *History) Trace(id uint64) string {
 		switch {
 		case e.Kind == Killed || e.Kind == Stopped:
 			run++
+			if text != "" {
+				text += fmt.Sprintf("    #%d %v\n", i, e.Kind)
+			}
 		case e.ID == id && id != 0 && shown < 60:
 			text += fmt.Sprintf("    #%d run %d: %s\n", i, run, h.describe(e))
 			shown++

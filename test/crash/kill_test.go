@@ -202,6 +202,7 @@ func kill(t *testing.T, backend string, seed uint64, rounds int) Counts {
 	}
 	for round := range rounds + 1 {
 		opts.Cores = []string{"0,1", "0,1", "0"}[rng.IntN(3)]
+		h.Note("loops on %s", opts.Cores)
 		b, err := harness.Launch(opts)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
