@@ -241,6 +241,10 @@ func (s *Shard) End() {
 	s.returnCredit()
 	if s.store != nil {
 		s.store.flush()
+		if len(s.dirty) > 0 || len(s.deaths) > 0 && !s.mourning() {
+			// The log had at hand what a queue waited for: another turn.
+			s.env.wake(s.Index)
+		}
 	}
 	for i := range s.out {
 		o := &s.out[i]

@@ -25,6 +25,9 @@ type (
 	diskMaker    = func(dir string) (wal.Disk, error)
 )
 
+// walRefsMax is how many queues one record can name.
+const walRefsMax = wal.RefsMax
+
 // Kinds of records. The numbers are never given anew (docs/wal-format.md).
 const (
 	kindLease    = wal.KindEventMin + 0 // queue u64, up to u64

@@ -324,11 +324,9 @@ func (b *Broker) StorageStats() []StorageStats {
 }
 
 func (s *Shard) storageStats(loop int) StorageStats {
-	st := StorageStats{Loop: loop, PagedIn: s.store.paged.in, Unstored: s.Stats.Unstored, Lost: s.Stats.Lost}
+	st := StorageStats{Loop: loop, PagedIn: s.store.paged.in, Unstored: s.Stats.Unstored, Lost: s.Stats.Lost,
+		Absent: uint64(s.store.absent)}
 	logStats(s.store.wal, &st)
-	for _, q := range s.listed {
-		st.Absent += uint64(q.AbsentReady())
-	}
 	return st
 }
 

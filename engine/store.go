@@ -46,6 +46,7 @@ type store struct {
 	tight   atomic.Bool // memory is short, and bodies leave it slower than they come
 
 	paged  pagedCounts
+	absent int64 // ready messages whose body is on the disk only
 	closed bool
 }
 
@@ -103,6 +104,7 @@ const storedOverhead = 128
 func (st *store) know(q *queue.Queue) {
 	if !q.Known {
 		q.Known = true
+		q.AbsentTally = &st.absent
 		st.queues[q.ID] = q
 	}
 }
@@ -164,6 +166,11 @@ func (st *store) tell(t target, ok bool, out *Outcome) (pending uint32) {
 // store appends the record of admitted targets and puts the message into their
 // queues.
 func (st *store) store(m *core.Message, targets []target) (pending uint32, refused bool, out Outcome) {
+	if len(targets) > walRefsMax {
+		p, r, o := st.store(m, targets[walRefsMax:])
+		pending, refused, out = st.store(m, targets[:walRefsMax])
+		return pending + p, refused || r, max(out, o)
+	}
 	st.refs = st.refs[:0]
 	for i := range targets {
 		q := targets[i].q

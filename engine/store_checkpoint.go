@@ -40,7 +40,6 @@ type checkpointWalk struct {
 	gaps   bool // of the queue at hand: deliveries are done
 	begun  bool // of the queue at hand: its first piece is written
 	from   uint64
-	dying  []uint64 // of the queue at hand
 	buf    []byte
 }
 
@@ -162,15 +161,20 @@ func (st *store) writeDeliveries(q *queue.Queue, entries *int) bool {
 // writeGaps writes what is done in a queue.
 func (st *store) writeGaps(q *queue.Queue, chunks *int) bool {
 	w := &st.checkpoint
-	st.collectDying(q)
 	var set walAckSet
 	floor := q.Floor()
-	if len(w.dying) > 0 && w.dying[0] < floor {
-		addGap(&set, w.dying[0], floor-1, w.dying)
-		floor = w.dying[0]
+	add := func(first, last uint64) {
+		for _, r := range st.withoutDying(q, first, last) {
+			set.AddRange(r.first, r.last)
+		}
 	}
-	set.SetFloor(floor)
-	next, done := q.EachGap(w.from, *chunks, func(first, last uint64) { addGap(&set, first, last, w.dying) })
+	if oldest := st.oldestDying(q); oldest < floor {
+		set.SetFloor(oldest)
+		add(oldest, floor-1)
+	} else {
+		set.SetFloor(floor)
+	}
+	next, done := q.EachGap(w.from, *chunks, add)
 	*chunks -= 1 + int((next-w.from)>>7)
 	w.from = next
 	if err := st.wal.AppendAckSet(q.ID, &set); err != nil {
@@ -182,32 +186,38 @@ func (st *store) writeGaps(q *queue.Queue, chunks *int) bool {
 	return true
 }
 
-// collectDying lists, in order, the messages of a queue that left it and are not
+// seqRange is some sequence numbers of a queue, both ends included.
+type seqRange struct{ first, last uint64 }
+
+// withoutDying cuts a range of a queue at the messages that left it and are not
 // done.
-func (st *store) collectDying(q *queue.Queue) {
-	w := &st.checkpoint
-	w.dying = w.dying[:0]
+func (st *store) withoutDying(q *queue.Queue, first, last uint64) (list []seqRange) {
+	var dying []uint64
 	for k := range st.dying {
-		if k.queue == q.ID {
-			w.dying = append(w.dying, k.seq)
+		if k.queue == q.ID && k.seq >= first && k.seq <= last {
+			dying = append(dying, k.seq)
 		}
 	}
-	slices.Sort(w.dying)
-}
-
-// addGap adds a range without those that are dying.
-func addGap(set *walAckSet, first, last uint64, dying []uint64) {
-	at, _ := slices.BinarySearch(dying, first)
-	for _, seq := range dying[at:] {
-		if seq > last {
-			break
-		}
+	slices.Sort(dying)
+	for _, seq := range dying {
 		if seq > first {
-			set.AddRange(first, seq-1)
+			list = append(list, seqRange{first, seq - 1})
 		}
 		first = seq + 1
 	}
 	if first <= last {
-		set.AddRange(first, last)
+		list = append(list, seqRange{first, last})
 	}
+	return list
+}
+
+// oldestDying is the first message that left a queue and is not done.
+func (st *store) oldestDying(q *queue.Queue) uint64 {
+	oldest := ^uint64(0)
+	for k := range st.dying {
+		if k.queue == q.ID {
+			oldest = min(oldest, k.seq)
+		}
+	}
+	return oldest
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"ringmq/engine/queue"
@@ -64,7 +65,12 @@ func (st *store) start() {
 	st.keepLater(keepEvery)
 }
 
+// keepLater arms the timer. With --sync=interval it never runs less often than
+// that interval.
 func (st *store) keepLater(after time.Duration) {
+	if st.opts.syncEvery > 0 {
+		after = min(after, st.opts.syncEvery)
+	}
 	if !st.keeper.timer.Armed() {
 		st.shard.env.armTimer(&st.keeper.timer, st.shard.now+int64(after))
 	}
@@ -133,6 +139,11 @@ func (st *store) flush() {
 	case st.keeper.active:
 		st.keepLater(keepEvery)
 	}
+}
+
+// Failed implements wal.Events.
+func (st *store) Failed(err error) {
+	st.opts.Fatal(fmt.Errorf("log %s: %w", logFolder(st.opts.Dir, st.shard.Index), err))
 }
 
 // spaceChanged is the log's word on whether it has room for messages.

@@ -29,10 +29,14 @@ func (st *store) Leave(q *queue.Queue, p queue.Place) {
 // Drop implements queue.Store.
 func (st *store) Drop(p queue.Place) { st.wal.Release(walPosition(p.Pos), cost(p)) }
 
-// Purged implements queue.Store.
+// Purged implements queue.Store. What died before the purge and did not arrive in
+// its new place yet is not done.
 func (st *store) Purged(q *queue.Queue, first, last uint64) {
-	if q.Known && first <= last {
-		if _, err := st.wal.AppendAck(q.ID, first, last); err == nil {
+	if !q.Known {
+		return
+	}
+	for _, r := range st.withoutDying(q, first, last) {
+		if _, err := st.wal.AppendAck(q.ID, r.first, r.last); err == nil {
 			st.keeper.active = true
 		}
 	}
@@ -158,9 +162,6 @@ func (st *store) afterCommit(fn func()) {
 
 // Committed implements wal.Events.
 func (st *store) Committed(walPosition) { st.release() }
-
-// Failed implements wal.Events.
-func (st *store) Failed(err error) { st.opts.Fatal(err) }
 
 // Space implements wal.Events.
 func (st *store) Space(err error) { st.spaceChanged(err) }

@@ -196,7 +196,7 @@ func (q *Queue) Requeue(seq uint64, c *Consumer, undelivered bool) {
 	}
 	e.state = stateReady
 	if e.msg == nil {
-		q.absent++
+		q.addAbsent(1)
 	}
 	q.unacked--
 	q.ready++

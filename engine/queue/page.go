@@ -50,8 +50,13 @@ func (q *Queue) Absent(seq, pos uint64) bool {
 	return e != nil && e.msg == nil && e.pos == pos && e.state == stateReady && !q.deleted
 }
 
-// AbsentReady is how many ready messages have their body on the disk only.
-func (q *Queue) AbsentReady() int { return q.absent }
+// addAbsent counts ready messages whose body is on the disk only.
+func (q *Queue) addAbsent(n int) {
+	q.absent += n
+	if q.AbsentTally != nil {
+		*q.AbsentTally += int64(n)
+	}
+}
 
 // StandsAt reports whether the message seq is live with its record at pos.
 func (q *Queue) StandsAt(seq, pos uint64) bool {
@@ -74,7 +79,7 @@ func (q *Queue) Fill(seq uint64, m *core.Message) {
 	e.msg = m
 	e.flags |= entryAhead
 	q.ahead += int(e.size)
-	q.absent--
+	q.addAbsent(-1)
 	q.order.chunks[(seq-q.order.base)>>chunkShift].resident++
 	q.aheadAt = seq + 1
 }
@@ -120,7 +125,7 @@ func (q *Queue) pageOut(c *chunk, seq uint64, e *entry) bool {
 	e.msg = nil
 	c.resident--
 	if e.state == stateReady {
-		q.absent++
+		q.addAbsent(1)
 	}
 	return true
 }

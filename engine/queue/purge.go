@@ -41,7 +41,8 @@ func (q *Queue) bury() {
 	q.host.Bury(&Grave{order: q.order, next: q.order.base, store: q.store})
 	q.order = fifo{base: tail, head: tail, tail: tail}
 	q.ready, q.unacked, q.readyBytes = 0, 0, 0
-	q.absent, q.ahead = 0, 0
+	q.addAbsent(-q.absent)
+	q.ahead = 0
 	q.deadlines = nil
 }
 

@@ -76,6 +76,9 @@ type Queue struct {
 	// that it has; ListAt is the place in its list.
 	Known, Listed bool
 	ListAt        int
+	// AbsentTally, if set, sums up over queues how many ready messages have their
+	// body on the disk only. Owned by the loop.
+	AbsentTally *int64
 	// WasShard is the shard whose log still holds the queue's messages after the
 	// number of loops fell, -1 otherwise. Used while starting only.
 	WasShard int

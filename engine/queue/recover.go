@@ -53,7 +53,7 @@ func (q *Queue) Recover(r Recovered) (old Place, twice bool) {
 	c.live++
 	f.live++
 	q.ready++
-	q.absent++
+	q.addAbsent(1)
 	q.readyBytes += int64(r.Size)
 	return Place{}, false
 }
@@ -112,7 +112,7 @@ func (q *Queue) recoverGone(c *chunk, e *entry, i int) {
 	e.state = stateGone
 	c.live--
 	q.order.live--
-	q.absent--
+	q.addAbsent(-1)
 	if c.live == 0 {
 		freeChunk(q.host.Arena(), c)
 		q.order.chunks[i] = nil

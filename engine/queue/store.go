@@ -77,7 +77,7 @@ func (q *Queue) over(seq uint64, e *entry) {
 // forget takes an entry out whose message and place somebody else looks after.
 func (q *Queue) forget(seq uint64, e *entry) {
 	if e.msg == nil && e.state == stateReady {
-		q.absent--
+		q.addAbsent(-1)
 	}
 	if e.is(entryAhead) {
 		q.ahead -= int(e.size)

@@ -28,6 +28,7 @@ type Fault struct {
 	Queue int
 	Event int // index of the event that showed it, len(Events) for the end
 	Text  string
+	Other uint64 // the message that came first, of RuleOrder
 }
 
 // Report is the outcome of a check.
@@ -155,7 +156,7 @@ func (h *History) Check() Report {
 }
 
 func (c *checker) fault(rule Rule, id uint64, queue, at int, format string, args ...any) {
-	c.report.Faults = append(c.report.Faults, Fault{rule, id, queue, at, fmt.Sprintf(format, args...)})
+	c.report.Faults = append(c.report.Faults, Fault{Rule: rule, ID: id, Queue: queue, Event: at, Text: fmt.Sprintf(format, args...)})
 }
 
 func (c *checker) step(i int, e *Event) {
@@ -369,6 +370,7 @@ func (c *checker) checkOrder(i int, e *Event, s *copyState) {
 	key := orderKey{e.ID >> publisherShift, int(e.Queue), e.Client}
 	if last := c.order[key]; last > e.ID {
 		c.fault(RuleOrder, e.ID, int(e.Queue), i, "came after %x of the same publisher", last)
+		c.report.Faults[len(c.report.Faults)-1].Other = last
 	}
 	c.order[key] = e.ID
 }
@@ -457,6 +459,9 @@ func (h *History) Error(r Report) string {
 	}
 	for _, f := range r.Faults[:min(len(r.Faults), faultsShown)] {
 		fmt.Fprintf(&text, "  %s: message %x, queue %s, event #%d: %s\n%s", f.Rule, f.ID, h.Queues[f.Queue].Name, f.Event, f.Text, h.Trace(f.ID))
+		if f.Other != 0 {
+			fmt.Fprintf(&text, "  %x:\n%s", f.Other, h.Trace(f.Other))
+		}
 	}
 	return text.String()
 }
