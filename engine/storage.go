@@ -195,6 +195,10 @@ func (b *Broker) adoptLog(o *StorageOptions, loop int, queues map[uint64]*queue.
 			b.Shards[q.Shard].store.Lease(q, upTo)
 		}
 	}
+	for k, n := range rec.deliveries {
+		q := queues[k.queue]
+		b.Shards[q.Shard].store.Requeued(q, k.seq, n)
+	}
 	for _, s := range b.Shards {
 		s.store.settleEarly()
 	}

@@ -37,8 +37,9 @@ type checkpointWalk struct {
 	clean  bool // the last one of an orderly stop: exact deliveries, no lease
 	queues []*queue.Queue
 	at     int
-	gaps   bool // of the queue at hand: deliveries are done
-	begun  bool // of the queue at hand: its first piece is written
+	gaps   bool   // of the queue at hand: deliveries are done
+	begun  bool   // of the queue at hand: its first piece is written
+	lease  uint64 // of the queue at hand, as its first piece says
 	from   uint64
 	buf    []byte
 }
@@ -122,14 +123,14 @@ func (st *store) finishCheckpoint() {
 // writeQueue writes the first piece of a queue.
 func (st *store) writeQueue(q *queue.Queue) bool {
 	w := &st.checkpoint
-	lease := q.LeaseMark()
+	w.lease = q.LeaseMark()
 	if w.clean {
-		lease = 0
+		w.lease = 0
 	}
 	b := append(w.buf[:0], pieceQueue)
 	b = binary.LittleEndian.AppendUint64(b, q.ID)
 	b = binary.LittleEndian.AppendUint64(b, q.NextSeq())
-	b = binary.LittleEndian.AppendUint64(b, lease)
+	b = binary.LittleEndian.AppendUint64(b, w.lease)
 	w.buf = b
 	return st.wal.AppendState([][]byte{b}) == nil
 }
@@ -138,15 +139,11 @@ func (st *store) writeQueue(q *queue.Queue) bool {
 // not say enough.
 func (st *store) writeDeliveries(q *queue.Queue, entries *int) bool {
 	w := &st.checkpoint
-	least := uint16(2)
-	if w.clean {
-		least = 1
-	}
 	n := min(*entries, pieceDeliveriesMax)
 	*entries -= n
 	b := append(w.buf[:0], pieceDeliveries)
 	b = binary.LittleEndian.AppendUint64(b, q.ID)
-	next, done := q.EachDelivered(w.from, least, n, func(seq uint64, deliveries uint16) {
+	next, done := q.EachDelivered(w.from, w.lease, n, func(seq uint64, deliveries uint16) {
 		b = binary.LittleEndian.AppendUint64(b, seq)
 		b = binary.LittleEndian.AppendUint16(b, deliveries)
 	})

@@ -184,10 +184,11 @@ func (q *Queue) RecoverEnd() {
 // LeaseMark is the end of the last lease.
 func (q *Queue) LeaseMark() uint64 { return q.leaseAsked }
 
-// EachDelivered calls f for messages that were handed out at least least times,
-// from a sequence number on, looking at no more than n entries. It returns where
-// to go on; done tells that there is no more.
-func (q *Queue) EachDelivered(from uint64, least uint16, n int, f func(seq uint64, deliveries uint16)) (next uint64, done bool) {
+// EachDelivered calls f for messages of which a lease does not say enough: handed
+// out more than once, or once and not below lease. It begins at a sequence number,
+// looks at no more than n entries and returns where to go on; done tells that
+// there is no more.
+func (q *Queue) EachDelivered(from, lease uint64, n int, f func(seq uint64, deliveries uint16)) (next uint64, done bool) {
 	o := &q.order
 	seq := max(from, o.base)
 	end := max(o.head, min(q.deliveredTo, o.tail))
@@ -201,7 +202,8 @@ func (q *Queue) EachDelivered(from uint64, least uint16, n int, f func(seq uint6
 			seq = o.base + (index | chunkMask) + 1
 			continue
 		}
-		if e := &c.entries[index&chunkMask]; e.state != stateGone && e.is(entryLogged) && e.deliveries >= least {
+		if e := &c.entries[index&chunkMask]; e.state != stateGone && e.is(entryLogged) &&
+			(e.deliveries > 1 || e.deliveries == 1 && seq >= lease) {
 			f(seq, e.deliveries)
 		}
 		seq++
