@@ -34,6 +34,7 @@ type Broker struct {
 	queuesOn []atomic.Int64
 
 	storage *StorageOptions // nil until OpenStorage
+	pressed atomic.Int32    // shards whose publishers should wait: IsBehind
 	budget  atomic.Int64    // bytes of messages in memory, of all shards; 0 = no bound
 
 	alarms     atomic.Uint32 // of Alarm

@@ -172,6 +172,10 @@ func (s *Shard) PublishAll(queues []*queue.Queue, m *core.Message, origin Origin
 	return pending, refused || noSpace, noSpace
 }
 
+// Pressed reports that some shard's publishers should wait, so that the others
+// need not be asked for each message. Any loop.
+func (s *Shard) Pressed() bool { return s.Broker.pressed.Load() != 0 }
+
 // Behind is the shard of a queue if its disk is behind: publishers of persistent
 // messages pause until IsBehind is false. Otherwise nil. Any loop.
 func (s *Shard) Behind(q *queue.Queue) *Shard {

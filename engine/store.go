@@ -208,7 +208,7 @@ func (st *store) place(m *core.Message, targets []target, pos walPosition) (pend
 			st.waiters.push(waiter{end: end, origin: t.origin, token: t.token, from: int32(t.from), q: t.q})
 			pending++
 		}
-		t.q.Put(m, st.shard.now, p)
+		t.q.Put(m, st.shard.now, p.Pos, p.Carrier)
 	}
 	st.keeper.active = true
 	return pending
@@ -251,7 +251,7 @@ func (st *store) park(m *core.Message, targets []target, admitted bool) (pending
 		}
 	}
 	st.parked = append(st.parked, batch{m: m, targets: list, admitted: admitted})
-	st.behind.Store(true)
+	st.press(&st.behind, true)
 	return pending, false, out
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"ringmq/engine/queue"
@@ -127,12 +128,7 @@ func (st *store) flush() {
 	}
 	st.wal.Flush()
 	behind := len(st.parked) > 0 || st.wal.Backlog() > behindBytes
-	if behind != st.behind.Load() {
-		st.behind.Store(behind)
-		if !behind {
-			st.shard.Broker.caughtUp(st.shard)
-		}
-	}
+	st.press(&st.behind, behind)
 	switch {
 	case st.keeper.paging:
 		st.keepLater(pageEvery)
@@ -181,13 +177,22 @@ func (st *store) page() {
 	if k.paging {
 		over = st.pageOut(over)
 	}
-	tight := k.paging && over > share/tightShare
-	if tight != st.tight.Load() {
-		st.tight.Store(tight)
-		if !tight {
-			s.Broker.caughtUp(s)
-		}
+	st.press(&st.tight, k.paging && over > share/tightShare)
+}
+
+// press sets or clears one of the reasons why publishers to this shard wait.
+func (st *store) press(reason *atomic.Bool, on bool) {
+	if reason.Load() == on {
+		return
 	}
+	reason.Store(on)
+	b := st.shard.Broker
+	if on {
+		b.pressed.Add(1)
+		return
+	}
+	b.pressed.Add(-1)
+	b.caughtUp(st.shard)
 }
 
 // pageOut lets about over bytes of bodies leave memory and returns what is left

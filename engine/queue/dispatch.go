@@ -135,9 +135,11 @@ func (q *Queue) dropHeld(seq uint64, e *entry) {
 // handOver ends an entry whose message goes to somebody who does not
 // acknowledge: the reference is theirs.
 func (q *Queue) handOver(seq uint64, e *entry) {
-	if e.pos != 0 {
-		q.store.Leave(q, placeOf(seq, e))
+	if e.pos == 0 {
+		q.order.remove(q.host.Arena(), seq)
+		return
 	}
+	q.store.Leave(q, placeOf(seq, e))
 	q.forget(seq, e)
 }
 

@@ -13,10 +13,12 @@ func (q *Queue) Publish(m *core.Message, now int64) (accepted bool) {
 		m.Release(q.host.Arena())
 		return true
 	}
-	if !q.Admit(m, now) {
+	q.Published++
+	if q.limited && q.refuses(now) {
+		q.refuse(m)
 		return false
 	}
-	q.Put(m, now, Place{})
+	q.enqueue(m, now, 0, 0)
 	return true
 }
 
@@ -31,21 +33,22 @@ func (q *Queue) Admit(m *core.Message, now int64) bool {
 	return true
 }
 
-// Put appends an admitted message, which stands in the log at p if p has a
-// position. It takes over one reference. The message gets NextSeq.
-func (q *Queue) Put(m *core.Message, now int64, p Place) {
+// Put appends an admitted message that stands in the log at pos; carrier as in
+// Place. It takes over one reference. The message gets NextSeq.
+func (q *Queue) Put(m *core.Message, now int64, pos uint64, carrier bool) {
+	flags := entryLogged
+	if carrier {
+		flags |= entryCarrier
+	}
+	q.enqueue(m, now, pos, flags)
+}
+
+func (q *Queue) enqueue(m *core.Message, now int64, pos uint64, flags uint8) {
 	var at int64
 	if q.Settings.TTL >= 0 || m.Flags&core.FlagExpires != 0 {
 		at = q.deadlineOf(m, now)
 	}
-	var flags uint8
-	if p.Pos != 0 {
-		flags = entryLogged
-		if p.Carrier {
-			flags |= entryCarrier
-		}
-	}
-	seq := q.order.push(q.host.Arena(), m, at, p.Pos, flags)
+	seq := q.order.push(q.host.Arena(), m, at, pos, flags)
 	q.ready++
 	q.readyBytes += int64(m.BodyLen())
 	if at != 0 {

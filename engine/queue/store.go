@@ -65,12 +65,17 @@ func placeOf(seq uint64, e *entry) Place {
 
 // over ends an entry for good: its message is done.
 func (q *Queue) over(seq uint64, e *entry) {
+	a := q.host.Arena()
+	if e.pos == 0 {
+		// Never met the log: its body is here, and nothing else knows of it.
+		e.msg.Release(a)
+		q.order.remove(a, seq)
+		return
+	}
 	if e.msg != nil {
-		e.msg.Release(q.host.Arena())
+		e.msg.Release(a)
 	}
-	if e.pos != 0 {
-		q.store.Leave(q, placeOf(seq, e))
-	}
+	q.store.Leave(q, placeOf(seq, e))
 	q.forget(seq, e)
 }
 

@@ -301,7 +301,7 @@ func (ch *channel) checkFanout(queues []*queue.Queue, persistent bool) {
 // checkDisk stops the connection's parsing while the disk of a queue is behind.
 func (ch *channel) checkDisk(q *queue.Queue, persistent bool) {
 	c := ch.c
-	if c.behind {
+	if !c.shard.Pressed() || c.behind {
 		return
 	}
 	at := c.shard.Tight(q)
