@@ -64,7 +64,7 @@ func (nowhere) Close() error                                  { return nil }
 
 func openInstant(t testing.TB, size int64) (*wal.Log, *instant) {
 	device := &instant{}
-	log, _, err := wal.Open(wal.Options{Disk: nowhere{}, Device: device, Events: newLoop(), SegmentSize: size}, nil)
+	log, _, err := wal.Open(wal.Options{Disk: nowhere{}, Device: device, Events: newLoop(), SegmentSize: size, SegmentFirst: size}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,12 +143,10 @@ func openThreads(t testing.TB, mode wal.SyncMode) (*wal.Log, *loop, *wal.Threads
 	}
 	loop := newLoop()
 	device := wal.NewThreads(loop.post)
-	log, _, err := wal.Open(wal.Options{Disk: disk, Device: device, Events: loop, Sync: mode}, nil)
+	log, _, err := wal.Open(wal.Options{Disk: disk, Device: device, Events: loop, Sync: mode, SegmentFirst: wal.SegmentSizeDefault}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Prepared segments, so that the zeros are not written meanwhile.
-	loop.until(func() bool { log.Flush(); return log.Stats().ReadyCount >= 2 })
 	return log, loop, device
 }
 

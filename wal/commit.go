@@ -13,6 +13,9 @@ func (l *Log) Flush() {
 		l.runReadyFetches()
 	}
 	l.submit()
+	if len(l.ready) < l.want() {
+		l.supply()
+	}
 }
 
 // Sync makes everything that was appended so far durable soon, whatever the mode.

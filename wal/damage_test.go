@@ -88,6 +88,7 @@ func extents(list []place) map[string]int64 {
 // Behind the last sync that a record bears witness to, a flip cannot be told from a torn
 // write; there it ends the log, which is noticed too.
 func TestBitFlips(t *testing.T) {
+	t.Parallel()
 	for _, closed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
 			w, list := madeLog(t, 3, 900, closed)
@@ -170,6 +171,7 @@ func checkFlip(fs *crashfs.FS, list []place, name string, off int64) (cut bool, 
 // TestTruncation is test 7: the last segment's file cut short anywhere. The log ends with
 // the last whole record before, and starting again finds the same.
 func TestTruncation(t *testing.T) {
+	t.Parallel()
 	w, list := madeLog(t, 8, 150, false)
 	names := slices.Sorted(maps.Keys(extents(list)))
 	tail := names[len(names)-1]

@@ -53,13 +53,13 @@ type File interface {
 //
 // done is always called on the loop's thread, exactly once for each call,
 // and never before the call that it belongs to has returned. An
-// implementation on a ring submits a linked write and fdatasync (or one write
-// with RWF_DSYNC), and must count anything but the full length as an error.
+// implementation on a ring submits a write and, when it has ended, an fdatasync, and
+// must count anything but the full length as an error.
 type Device interface {
 	// Write writes buf at offset and, with sync, makes it durable before done:
-	// data and whatever metadata is needed to read it. buf may be empty, then
-	// only the sync is done; what earlier Writes to this file wrote is covered
-	// as well. At most one Write is in flight at a time. buf lies outside the
+	// data and whatever metadata is needed to read it, and what earlier Writes
+	// to this file wrote without a sync. RWF_DSYNC alone promises its own bytes
+	// only. buf may be empty, then only the sync is done. At most one Write is in flight at a time. buf lies outside the
 	// Go heap, is aligned to 4096 bytes in address and length, as is offset, and
 	// stays as it is until done.
 	Write(f File, offset int64, buf []byte, sync bool, done func(error))
@@ -76,6 +76,7 @@ type Device interface {
 
 // SyncWriter is what a File implements if it can write and sync in one call.
 type SyncWriter interface {
-	// WriteSyncAt writes all of p and returns after it is durable.
+	// WriteSyncAt writes all of p and returns after it is durable. It says nothing
+	// of earlier writes: on a disk with FUA its cache is not flushed.
 	WriteSyncAt(p []byte, offset int64) (int, error)
 }

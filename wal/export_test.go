@@ -7,6 +7,14 @@ import "encoding/binary"
 // Visit reads a stopped log and shows every valid record.
 func Visit(disk Disk, visit func(*Record) error) (*Report, error) { return readDisk(disk, visit) }
 
+// AheadPiece is how much is read ahead at a time.
+const AheadPiece = aheadPiece
+
+// NewFileWriter returns what the goroutine of Threads does with a write.
+func NewFileWriter() func(f File, offset int64, buf []byte, sync bool) error {
+	return new(fileWriter).write
+}
+
 // Payload is a record's payload as it is stored.
 func (r *Record) Payload() []byte { return r.payload }
 

@@ -9,15 +9,20 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // In a build with the tag "faults" the environment variable RINGMQ_TEST_FAULT makes disk calls fail, so that a test can
 // watch the whole program fail. It is a list, by commas, of OP:N, OP:N+, with an errno's name behind a further colon:
 //
-//	sync:5            the 5th sync of this process fails with EIO, those after it succeed
+//	sync:5            the 5th sync that goes with a write fails with EIO, those after it succeed
+//	fillsync:5        the same of syncs by themselves: a segment being prepared
 //	write:100:ENOSPC  the 100th write that has a sync with it (a group, or a segment's header) finds no room
 //	fill:7+           the 7th write without one (a segment being prepared) and all after it fail
 //	create:3+:ENOSPC  the 3rd new file and all after it find no room
+//
+//	delay:5           every write that has a sync with it begins 5 ms late: what is answered before it is written
+//	                  can then be lost by killing the process
 //
 // The calls of all logs are counted together. What failed was not done; and a sync that fails takes the write before it
 // along, as a kernel may that drops what it could not write: whoever confirms in spite of it will be found out.
@@ -32,7 +37,7 @@ type fault struct {
 
 var faultErrnos = map[string]syscall.Errno{"EIO": syscall.EIO, "ENOSPC": syscall.ENOSPC, "EDQUOT": syscall.EDQUOT, "EROFS": syscall.EROFS}
 
-var faultOps = map[string]bool{"sync": true, "write": true, "fill": true, "create": true, "rename": true, "remove": true, "syncdir": true}
+var faultOps = map[string]bool{"sync": true, "fillsync": true, "write": true, "fill": true, "create": true, "rename": true, "remove": true, "syncdir": true}
 
 func parseFaults(text string) ([]fault, error) {
 	var list []fault
@@ -43,6 +48,14 @@ func parseFaults(text string) ([]fault, error) {
 		}
 		if len(parts) != 3 {
 			return nil, fmt.Errorf("fault %q: want OP:N or OP:N:ERRNO", entry)
+		}
+		if parts[0] == "delay" && len(parts) == 3 {
+			ms, err := strconv.Atoi(parts[1])
+			if err != nil || ms < 1 {
+				return nil, fmt.Errorf("fault %q: want delay:MILLISECONDS", entry)
+			}
+			list = append(list, fault{op: "delay", n: ms})
+			continue
 		}
 		count, on := strings.CutSuffix(parts[1], "+")
 		n, err := strconv.Atoi(count)
@@ -75,6 +88,15 @@ func faulty(d Disk) (Disk, error) {
 		return d, faults.err
 	}
 	return &faultDisk{d}, nil
+}
+
+// delayed waits as long as the list says.
+func delayed() {
+	for _, f := range faults.list {
+		if f.op == "delay" {
+			time.Sleep(time.Duration(f.n) * time.Millisecond)
+		}
+	}
 }
 
 // failing counts a call and returns the error that it shall have.
@@ -154,8 +176,10 @@ func (f *faultFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.File.WriteAt(p, offset)
 }
 
-func (f *faultFile) Sync() error {
-	if err := failing("sync", f.name); err != nil {
+func (f *faultFile) Sync() error { return f.sync("fillsync") }
+
+func (f *faultFile) sync(op string) error {
+	if err := failing(op, f.name); err != nil {
 		if f.size > 0 {
 			_, _ = f.File.WriteAt(make([]byte, f.size), f.offset)
 		}
@@ -166,13 +190,14 @@ func (f *faultFile) Sync() error {
 }
 
 func (f *faultFile) WriteSyncAt(p []byte, offset int64) (int, error) {
+	delayed()
 	if err := failing("write", f.name); err != nil {
 		return 0, err
 	}
 	f.offset, f.size = offset, len(p)
 	n, err := f.File.WriteAt(p, offset)
 	if err == nil {
-		err = f.Sync()
+		err = f.sync("sync")
 	}
 	return n, err
 }

@@ -9,12 +9,12 @@ import (
 )
 
 func TestParseFaults(t *testing.T) {
-	got, err := parseFaults("sync:5,write:100:ENOSPC,create:3+:EDQUOT")
-	want := []fault{{"sync", 5, false, syscall.EIO}, {"write", 100, false, syscall.ENOSPC}, {"create", 3, true, syscall.EDQUOT}}
+	got, err := parseFaults("sync:5,write:100:ENOSPC,create:3+:EDQUOT,delay:7")
+	want := []fault{{"sync", 5, false, syscall.EIO}, {"write", 100, false, syscall.ENOSPC}, {"create", 3, true, syscall.EDQUOT}, {op: "delay", n: 7}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, bad := range []string{"", "sync", "sync:0", "sync:x", "swim:1", "sync:1:ENOENT", "sync:1:EIO:2", "sync:1,"} {
+	for _, bad := range []string{"", "sync", "sync:0", "sync:x", "swim:1", "sync:1:ENOENT", "sync:1:EIO:2", "sync:1,", "delay", "delay:0", "delay:x"} {
 		if got, err := parseFaults(bad); err == nil {
 			t.Errorf("%q: no error, %v", bad, got)
 		}

@@ -99,7 +99,7 @@ func (set *fileSet) loadHeader(f *segmentFile) error {
 		return err
 	}
 	defer set.close(f)
-	set.scan.reset(f.file, f.id, 0, f.size&^(blockSize-1))
+	set.scan.reset(f.file, f.id, 0, blockSize)
 	block, err := set.scan.view(0, blockSize)
 	if err != nil {
 		return err

@@ -59,6 +59,9 @@ func (l *Log) openGroup(size int, class recordClass) (*group, error) {
 	s.opened = true
 	// The reserve is for the record that asked, not for whatever follows it.
 	g.limit = max(start+size, int(min(int64(len(g.buf)), s.size-s.next-systemReserve)))
+	if len(l.ready) < l.want() {
+		l.supply()
+	}
 	if l.tail == nil {
 		l.head = g
 	} else {

@@ -259,6 +259,8 @@ type world struct {
 	wrap  func(wal.Recoverer) wal.Recoverer
 	total tally
 	cause error // what the script injects
+	// carry, if set, carries out the log's writes.
+	carry func(f wal.File, offset int64, buf []byte, sync bool) error
 	// early makes the world believe positions before they are committed.
 	early bool
 }
@@ -319,6 +321,7 @@ func (w *world) Space(err error) {
 // open opens the log on w.fs.
 func (w *world) open() error {
 	w.dev = crashfs.NewDevice(w.rng)
+	w.dev.Carry = w.carry
 	w.opts.Disk, w.opts.Device, w.opts.Events = w.fs, w.dev, w
 	w.failed, w.piece = nil, -1
 	var err error

@@ -74,6 +74,7 @@ func failAt(base *world, n int, cause error, kill bool) (string, error) {
 // TestFailEachCall is test 4: each call fails once, in each way, and nothing hangs,
 // panics, or is promised and lost.
 func TestFailEachCall(t *testing.T) {
+	t.Parallel()
 	// A log that a power cut ended, so that opening it has something to do.
 	base := newWorld(rand.New(rand.NewPCG(98, 4)), crashfs.New())
 	if err := base.open(); err != nil {

@@ -52,6 +52,8 @@ type Log struct {
 	supplying  bool       // a job that makes or frees segments is in flight
 	jobs       int        // jobs in flight, those of large segments included
 	createOK   bool       // the disk may be asked for a new file
+	fileSize   int64      // of the next file that is made
+	filesMade  int        // of that size
 	retiring   []*segment
 	reclaimDue bool
 

@@ -302,6 +302,7 @@ func (r *refuser) Ack(uint64, uint64, uint64) error { return r.answer("ack") }
 
 // TestLongPowerCuts are few, long runs: what needs thousands of operations to happen.
 func TestLongPowerCuts(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(max(2, seedCount(t, 2000)/100)) {
 		rng := rand.New(rand.NewPCG(seed, 0x10))
 		w := newWorld(rng, crashfs.New())

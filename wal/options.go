@@ -66,6 +66,9 @@ const (
 	// SegmentSizeDefault is large enough that the switch to the next segment is
 	// rare and small enough that space comes back soon.
 	SegmentSizeDefault = 64 << 20
+	// SegmentFirstDefault is what a small broker pays for: little to fill with zeros
+	// when it starts, little on its disk.
+	SegmentFirstDefault = 4 << 20
 	// SegmentSizeMin and SegmentSizeMax bound Options.SegmentSize.
 	SegmentSizeMin = 32 << 10
 	SegmentSizeMax = 1 << 30
@@ -103,9 +106,12 @@ type Options struct {
 
 	Sync        SyncMode
 	SegmentSize int64 // bytes of a segment's file, a multiple of 4096
-	GroupSize   int   // bytes of a group commit, a multiple of 4096
-	Spares      int   // prepared segments beside the ballast
-	BacklogMax  int64 // bytes in memory beyond which messages get ErrBusy
+	// SegmentFirst is the size of a new log's first segments, in bytes, a multiple of
+	// 4096. Later ones grow up to SegmentSize; a larger value means no growth.
+	SegmentFirst int64
+	GroupSize    int   // bytes of a group commit, a multiple of 4096
+	Spares       int   // prepared segments beside the ballast
+	BacklogMax   int64 // bytes in memory beyond which messages get ErrBusy
 
 	// CheckpointBytes is the growth of the log after which CheckpointDue says so.
 	CheckpointBytes int64
@@ -128,6 +134,8 @@ type Options struct {
 // withDefaults fills in what was left at zero and checks the rest.
 func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.SegmentSize, SegmentSizeDefault)
+	setDefault(&o.SegmentFirst, SegmentFirstDefault)
+	o.SegmentFirst = min(o.SegmentFirst, o.SegmentSize)
 	setDefault(&o.GroupSize, GroupSizeDefault)
 	setDefault(&o.Spares, sparesDefault)
 	setDefault(&o.BacklogMax, BacklogMaxDefault)
@@ -139,6 +147,8 @@ func (o Options) withDefaults() (Options, error) {
 	case o.SegmentSize%blockSize != 0 || o.SegmentSize < SegmentSizeMin || o.SegmentSize > SegmentSizeMax:
 		return o, fmt.Errorf("wal: segment size %d: want a multiple of %d from %d to %d",
 			o.SegmentSize, blockSize, SegmentSizeMin, SegmentSizeMax)
+	case o.SegmentFirst%blockSize != 0 || o.SegmentFirst < SegmentSizeMin:
+		return o, fmt.Errorf("wal: first segment size %d: want a multiple of %d, at least %d", o.SegmentFirst, blockSize, SegmentSizeMin)
 	case o.GroupSize%blockSize != 0 || o.GroupSize < 2*blockSize:
 		return o, fmt.Errorf("wal: group size %d: want a multiple of %d, at least two", o.GroupSize, blockSize)
 	case o.Spares < 0 || o.Spares >= readyMax:

@@ -43,6 +43,8 @@ func OpenDir(dir string, direct bool) (Disk, error) {
 	return faulty(&osDisk{dir, direct})
 }
 
+func (d *osDisk) readsAhead() bool { return true }
+
 func (d *osDisk) path(name string) string { return filepath.Join(d.dir, name) }
 
 func (d *osDisk) List() ([]FileInfo, error) {
@@ -156,8 +158,8 @@ func (f *osFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.write(p, offset, 0)
 }
 
-// WriteSyncAt writes with RWF_DSYNC: one call, and one flush of the disk, for the
-// write and its sync.
+// WriteSyncAt writes with RWF_DSYNC: one call, and at most one flush of the disk, for
+// the write and its sync.
 func (f *osFile) WriteSyncAt(p []byte, offset int64) (int, error) {
 	if !f.plainSync {
 		n, err := f.write(p, offset, unix.RWF_DSYNC)

@@ -49,6 +49,7 @@ func hold(r *wal.Record) *wal.Record {
 }
 
 func TestPlantedFaults(t *testing.T) {
+	t.Parallel()
 	meddle := func(m meddler) func(*world) {
 		return func(w *world) {
 			w.wrap = func(to wal.Recoverer) wal.Recoverer {
@@ -64,6 +65,13 @@ func TestPlantedFaults(t *testing.T) {
 	}{
 		{"a sync is skipped", func(w *world) { w.fs.LieAboutSync(4 + w.rng.IntN(30)) }},
 		{"all syncs are skipped", func(w *world) { w.fs.LieAboutSyncs() }},
+		{"a sync write is believed to cover earlier ones", func(w *world) {
+			w.opts.Sync = wal.SyncInterval
+			w.carry = func(f wal.File, offset int64, buf []byte, sync bool) error {
+				// A new one each time has forgotten that something was not synced.
+				return wal.NewFileWriter()(f, offset, buf, sync)
+			}
+		}},
 		{"confirmed before the sync", func(w *world) { w.early = true }},
 		{"a record is dropped", meddle(meddler{record: func(m *meddler, _ *wal.Record) error {
 			m.done = true

@@ -52,6 +52,12 @@ func powerCut(seed uint64, prepare func(*world)) (*world, error) {
 	if rng.IntN(4) == 0 {
 		w.opts.Compression, w.opts.CompressMin = wal.CompressS2, 64
 	}
+	if rng.IntN(2) == 0 {
+		w.opts.SegmentFirst, w.opts.SegmentSize = 32<<10, 128<<10
+	}
+	if rng.IntN(2) == 0 {
+		w.carry = wal.NewFileWriter() // as the writer's thread does it, on a disk with FUA
+	}
 	full := rng.IntN(8) == 0
 	if full {
 		w.fs.SetCapacity(int64(2+rng.IntN(5)) * 64 << 10)
@@ -147,6 +153,7 @@ func powerCuts(first, n uint64, progress func(format string, args ...any)) (tota
 // TestPowerCut is test 2 of the reliability notes: nothing that was committed is lost,
 // nothing comes back, nothing is invented, in whatever state the power leaves the disk.
 func TestPowerCut(t *testing.T) {
+	t.Parallel()
 	n, first := seedCount(t, 5000), firstSeed(t)
 	total, seed, err := powerCuts(first, uint64(n), t.Logf)
 	if err != nil {

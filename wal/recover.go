@@ -43,6 +43,9 @@ func (in *reading) read() error {
 	if err := in.deliverCheckpoint(); err != nil {
 		return err
 	}
+	if in.scan.ahead = in.readAhead(); in.scan.ahead != nil {
+		defer in.endAhead()
+	}
 	var done, total int64
 	for _, f := range in.parts {
 		total += f.limit()
@@ -57,6 +60,14 @@ func (in *reading) read() error {
 	}
 	in.findMissing()
 	return nil
+}
+
+// endAhead ends reading ahead; the scanner looks at nothing of it any more.
+func (in *reading) endAhead() {
+	a := in.scan.ahead
+	in.scan.ahead = nil
+	in.scan.reset(nil, 0, 0, 0)
+	a.end()
 }
 
 // readSegment hands out the records of one segment.
@@ -170,7 +181,7 @@ func Open(opts Options, to func(*Log) Recoverer) (*Log, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &Log{opts: opts, disk: opts.Disk, dev: opts.Device, events: opts.Events}
+	l := &Log{opts: opts, disk: opts.Disk, dev: opts.Device, events: opts.Events, fileSize: opts.SegmentFirst}
 	l.pool = make([]*group, groupPoolMax)
 	l.writeDoneFn, l.syncDoneFn = l.writeDone, l.syncDone
 	// Names that were never made durable must not be built upon.

@@ -18,7 +18,9 @@ type scanner struct {
 	salt  uint32
 	limit int64 // the file's bytes that are the segment's
 
-	buf   []byte // off-heap
+	own   []byte // off-heap
+	ahead *ahead // what was read ahead, or nil
+	buf   []byte // own, or a piece that was read ahead
 	bufAt int64  // offset of buf[0]
 	bufN  int    // valid bytes in buf
 	// readErr is the last error of the disk; the blocks that it hid read as ones.
@@ -27,13 +29,13 @@ type scanner struct {
 }
 
 func (s *scanner) free() {
-	unmapBuffer(s.buf)
-	s.buf = nil
+	unmapBuffer(s.own)
+	s.own, s.buf = nil, nil
 }
 
 // reset points the scanner at another segment and keeps its memory.
 func (s *scanner) reset(file File, id, salt uint32, limit int64) {
-	*s = scanner{file: file, id: id, salt: salt, limit: limit, buf: s.buf, refs: s.refs}
+	*s = scanner{file: file, id: id, salt: salt, limit: limit, own: s.own, ahead: s.ahead, refs: s.refs}
 }
 
 // view returns n bytes from off on, which lie below the limit. They stay valid
@@ -46,16 +48,20 @@ func (s *scanner) view(off int64, n int) ([]byte, error) {
 		at := int(off - s.bufAt)
 		return s.buf[at : at+n], nil
 	}
+	if s.ahead != nil && s.viewAhead(off, n) {
+		at := int(off - s.bufAt)
+		return s.buf[at : at+n], nil
+	}
 	start := off &^ (blockSize - 1)
-	if need := alignUp(int(off-start) + n); need > len(s.buf) {
+	if need := alignUp(int(off-start) + n); need > len(s.own) {
 		s.free()
 		buf, err := mapBuffer(max(need, scanBuffer))
 		if err != nil {
 			return nil, err
 		}
-		s.buf = buf
+		s.own = buf
 	}
-	s.bufAt, s.bufN = start, 0
+	s.buf, s.bufAt, s.bufN = s.own, start, 0
 	want := int(min(int64(len(s.buf)), s.limit-start))
 	s.fill(want)
 	at := int(off - start)

@@ -3,6 +3,7 @@ package wal
 import (
 	"encoding/binary"
 	"errors"
+	"sync"
 )
 
 // How segments come and go.
@@ -16,6 +17,9 @@ import (
 // once the disk is full, so acknowledgements, events and checkpoints go on and
 // bring space back.
 //
+// Segments are made when a log has grown to need them, and the first ones are small (see
+// fileSize): a broker that stores little has little to prepare when it starts.
+//
 // A prepared file has its name already, and its folder entry is durable: taking it
 // costs no I/O and cannot fail. What it holds is zeros, or the records of the
 // segment that it was; those carry another id and another salt.
@@ -23,13 +27,7 @@ import (
 // switchSegment seals the current segment and takes the next one for a record of
 // size bytes.
 func (l *Log) switchSegment(size int, class recordClass) (*segment, error) {
-	var s *segment
-	var err error
-	if need := int64(segmentDataAt + alignUp(size) + systemReserve); need > l.opts.SegmentSize {
-		s, err = l.createLarge(need)
-	} else {
-		s, err = l.takeReady(class)
-	}
+	s, err := l.nextSegment(int64(segmentDataAt+alignUp(size)+systemReserve), class)
 	if err != nil {
 		return nil, err
 	}
@@ -51,29 +49,60 @@ func (l *Log) switchSegment(size int, class recordClass) (*segment, error) {
 	return s, nil
 }
 
-// takeReady picks the next segment. As long as the disk is not known to be full,
-// the only ready one may go: the one that is made next becomes the ballast. With
-// none ready, one is taken whose file is still being made or renamed, if its space
-// is sure; its records wait in memory.
-func (l *Log) takeReady(class recordClass) (*segment, error) {
+// nextSegment picks the next segment, of at least need bytes. As long as the disk is
+// not known to be full, the only ready one may go: the one that is made next becomes
+// the ballast. A record for which those that are made now are too small gets one of its
+// own.
+func (l *Log) nextSegment(need int64, class recordClass) (*segment, error) {
+	if need > l.opts.SegmentSize {
+		return l.createLarge(need)
+	}
 	l.supply()
+	tooSmall := need > l.fileSize
 	if len(l.ready) > 1 || len(l.ready) == 1 && (l.space == nil || class != classMessage) {
-		return popSegment(&l.ready), nil
-	}
-	if len(l.ready) == 0 && l.virtual == nil {
-		if p := l.preparing; p != nil && p.reserved.Load() && (l.cur == nil || p.id > l.cur.id) {
-			l.virtual = p
-			return p, nil
+		if s := l.takeReady(need); s != nil {
+			return s, nil
 		}
-		if len(l.overtaken) > 0 {
-			l.virtual = l.newSegment(l.opts.SegmentSize)
-			return l.virtual, nil
-		}
+		tooSmall = true
 	}
-	if l.space != nil {
+	if s := l.takeVirtual(need); s != nil {
+		return s, nil
+	}
+	switch {
+	case tooSmall:
+		l.growTo(need)
+		return l.createLarge(need)
+	case l.space != nil:
 		return nil, l.space
 	}
 	return nil, ErrBusy
+}
+
+// takeReady takes the first prepared segment that is large enough, nil if there is
+// none. It overtakes those before it.
+func (l *Log) takeReady(need int64) *segment {
+	for i, s := range l.ready {
+		if s.size >= need {
+			l.overtaken = append(l.overtaken, l.ready[:i]...)
+			l.ready = append(l.ready[:0], l.ready[i+1:]...)
+			return s
+		}
+	}
+	return nil
+}
+
+// takeVirtual takes a segment whose file is still being made or renamed, if its space
+// is sure: its records wait in memory. nil if there is none, or one is ready.
+func (l *Log) takeVirtual(need int64) *segment {
+	if len(l.ready) > 0 || l.virtual != nil {
+		return nil
+	}
+	if p := l.preparing; p != nil && p.size >= need && p.reserved.Load() && (l.cur == nil || p.id > l.cur.id) {
+		l.virtual = p
+	} else if len(l.overtaken) > 0 && l.overtaken[0].size >= need {
+		l.virtual = l.newSegment(l.overtaken[0].size)
+	}
+	return l.virtual
 }
 
 // popSegment takes the first of a list.
@@ -141,14 +170,11 @@ func syncFolder(d Disk, id uint32) error {
 	return nil
 }
 
-// want is how many segments should be ready.
-func (l *Log) want() int { return l.opts.Spares + 1 }
-
 // supply starts the most urgent job, one at a time: renumber what a large segment
 // overtook, reuse or delete what is dead, make a new file.
 func (l *Log) supply() {
-	if l.supplying || l.stop != nil {
-		return
+	if l.supplying || l.err != nil || l.stop != nil && l.virtual == nil {
+		return // a log that is being closed needs no files but the one that records wait for
 	}
 	if len(l.overtaken) > 0 {
 		s := popSegment(&l.overtaken)
@@ -159,7 +185,7 @@ func (l *Log) supply() {
 		l.freeSegment(popSegment(&l.retiring))
 		return
 	}
-	if len(l.ready) < l.want() && (l.space == nil || l.createOK) {
+	if (l.virtual != nil || len(l.ready) < l.want()) && (l.space == nil || l.createOK) {
 		l.createSegment()
 	}
 }
@@ -169,7 +195,7 @@ func (l *Log) supply() {
 func (l *Log) createSegment() {
 	s := l.virtual
 	if s == nil {
-		s = l.newSegment(l.opts.SegmentSize)
+		s = l.newSegment(l.fileSize)
 	}
 	l.supplying, l.createOK = true, false
 	l.preparing = s
@@ -181,6 +207,9 @@ func (l *Log) createSegment() {
 	}, func(err error) {
 		l.supplying, l.preparing = false, nil
 		s.file = f
+		if err == nil {
+			l.fileMade()
+		}
 		l.supplyDone(s, err)
 	})
 }
@@ -211,12 +240,14 @@ func createZeroed(disk Disk, s *segment) (File, error) {
 // zeroChunk is small enough that a group commit beside it does not wait long.
 const zeroChunk = 256 << 10
 
+// zeroes are never written to, so they take no memory of their own.
+var zeroes = sync.OnceValues(func() ([]byte, error) { return mapBuffer(zeroChunk) })
+
 func fillZero(f File, off, size int64) error {
-	zeros, err := mapBuffer(zeroChunk)
+	zeros, err := zeroes()
 	if err != nil {
 		return err
 	}
-	defer unmapBuffer(zeros)
 	for ; off < size; off += zeroChunk {
 		if _, err := f.WriteAt(zeros[:min(zeroChunk, size-off)], off); err != nil {
 			return err
@@ -239,10 +270,11 @@ func (l *Log) supplyDone(s *segment, err error) {
 		l.noteSpace(&SpaceError{err})
 		// A segment that is current already gets the ballast's file. Its own id
 		// is higher, so that is a rename.
-		if l.virtual != nil && len(l.ready) > 0 {
-			b := popSegment(&l.ready)
-			l.renameSegment(b, b.file)
-			return
+		if l.virtual != nil {
+			if b := l.takeReady(l.virtual.size); b != nil {
+				l.renameSegment(b, b.file)
+				return
+			}
 		}
 	}
 	l.supply()
@@ -297,10 +329,10 @@ func (l *Log) RetrySpace() {
 }
 
 // renameSegment gives a file that holds nothing any more the next id, or the id
-// that records wait for.
+// that records wait for, if they fit.
 func (l *Log) renameSegment(old *segment, f File) {
 	s := l.virtual
-	if s == nil {
+	if s == nil || old.size < s.size {
 		s = l.newSegment(old.size)
 	}
 	s.recycled = true
@@ -336,7 +368,7 @@ func (l *Log) freeSegment(s *segment) {
 	f := s.file
 	l.unparkFile(s)
 	s.file = nil
-	if !s.damaged && s.size == l.opts.SegmentSize && len(l.ready) < readyMax {
+	if !s.damaged && l.reusable(s.size) && len(l.ready) < readyMax {
 		l.stats.Recycled++
 		l.renameSegment(s, f)
 		return

@@ -50,6 +50,9 @@ func (l *Log) start(in *reading) error {
 		l.last = s
 		l.nextID = max(l.nextID, f.head.previous+1)
 	}
+	if l.last != nil {
+		l.growTo(l.last.size)
+	}
 	l.end = in.report.End
 	l.written, l.synced, l.committed, l.writtenTo = l.end, l.end, l.end, l.last
 	if in.checkpoint != nil {
@@ -122,7 +125,7 @@ func zeroFrom(f File, off, size int64) error {
 // under new ids: what a torn write left in them under the old one must stay dead.
 func (l *Log) startSupply(spare []*segmentFile) error {
 	for _, f := range spare {
-		if f.size != l.opts.SegmentSize || len(l.ready) >= readyMax {
+		if !l.reusable(f.size) || len(l.ready) >= readyMax {
 			if err := l.disk.Remove(f.name()); err != nil {
 				return err
 			}
@@ -146,7 +149,7 @@ func (l *Log) startSupply(spare []*segmentFile) error {
 		}
 	}
 	if len(l.ready) == 0 {
-		s := l.newSegment(l.opts.SegmentSize)
+		s := l.newSegment(l.fileSize)
 		file, err := createZeroed(l.disk, s)
 		if isFolderError(err) {
 			return err
@@ -156,6 +159,7 @@ func (l *Log) startSupply(spare []*segmentFile) error {
 			return nil
 		}
 		s.file, s.usable = file, true
+		l.fileMade()
 		l.ready = append(l.ready, s)
 	}
 	return nil

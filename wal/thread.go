@@ -20,6 +20,7 @@ type Threads struct {
 	done     func(error)
 	err      error
 	finishFn func()
+	writes   fileWriter // of the goroutine
 }
 
 // threadWrite is one write on its way to the goroutine.
@@ -80,7 +81,7 @@ func (t *Threads) Run(job func() error, done func(error)) {
 func (t *Threads) writer() {
 	defer t.group.Done()
 	for w := range t.queue {
-		t.err = w.run()
+		t.err = t.writes.write(w.file, w.offset, w.buf, w.sync)
 		t.post(t.finishFn)
 	}
 }
@@ -94,23 +95,32 @@ func (t *Threads) finish() {
 
 var errShortWrite = errors.New("wal: short write")
 
-// run writes and syncs.
-func (w *threadWrite) run() error {
-	if len(w.buf) == 0 {
-		if w.sync {
-			return w.file.Sync()
+// fileWriter carries out a log's writes, one after the other.
+type fileWriter struct {
+	// unsynced: a write was made that no sync covers yet. WriteSyncAt does not cover it
+	// either, so the next sync has to be one. The log goes on to another file only when
+	// everything in the one before is durable: so it does not matter which file it was.
+	unsynced bool
+}
+
+// write is Device.Write, to its end.
+func (w *fileWriter) write(f File, offset int64, buf []byte, sync bool) error {
+	if len(buf) > 0 {
+		if direct, ok := f.(SyncWriter); ok && sync && !w.unsynced {
+			return checkWrite(len(buf))(direct.WriteSyncAt(buf, offset))
 		}
+		w.unsynced = true
+		if err := checkWrite(len(buf))(f.WriteAt(buf, offset)); err != nil {
+			return err
+		}
+	}
+	if !sync {
 		return nil
 	}
-	if direct, ok := w.file.(SyncWriter); ok && w.sync {
-		return checkWrite(len(w.buf))(direct.WriteSyncAt(w.buf, w.offset))
-	}
-	if err := checkWrite(len(w.buf))(w.file.WriteAt(w.buf, w.offset)); err != nil {
+	if err := f.Sync(); err != nil {
 		return err
 	}
-	if w.sync {
-		return w.file.Sync()
-	}
+	w.unsynced = false
 	return nil
 }
 

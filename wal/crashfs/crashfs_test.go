@@ -252,3 +252,42 @@ func TestDevice(t *testing.T) {
 		t.Errorf("orders: %v", orders)
 	}
 }
+
+// TestSyncWrite: a write with FUA is safe, what was written before is no safer than it was, and
+// where the two overlap the later one stays.
+func TestSyncWrite(t *testing.T) {
+	lost, kept := 0, 0
+	for seed := range uint64(64) {
+		fs := crashfs.New()
+		f, err := fs.Create("a", 8*crashfs.SectorSize)
+		if err == nil {
+			err = fs.SyncDir()
+		}
+		if err == nil {
+			_, err = f.WriteAt(bytes.Repeat([]byte{1}, 4*crashfs.SectorSize), 0)
+		}
+		if err == nil {
+			_, err = f.(wal.SyncWriter).WriteSyncAt(bytes.Repeat([]byte{2}, 2*crashfs.SectorSize), crashfs.SectorSize)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := fs.Crash(rng(seed)).Bytes("a")
+		for at, b := range after[crashfs.SectorSize : 3*crashfs.SectorSize] {
+			if b != 2 {
+				t.Fatalf("seed %d: byte %d of the sync write is %d", seed, at, b)
+			}
+		}
+		for _, at := range []int{0, 3 * crashfs.SectorSize} {
+			switch after[at] {
+			case 0:
+				lost++
+			case 1:
+				kept++
+			}
+		}
+	}
+	if lost == 0 || kept == 0 {
+		t.Errorf("what was not synced was lost %d times and kept %d times", lost, kept)
+	}
+}

@@ -10,6 +10,8 @@
 //   - It forgets: after Crash, of what was written and not synced each sector of 512
 //     bytes holds its old content, its new content, or one in between when it was
 //     written more than once. Names that were not made durable by SyncDir come and go.
+//   - It takes a sync at its word: a write with FUA (WriteSyncAt) makes its own bytes durable
+//     and no others.
 //   - It fails: the nth call returns an error of the script's choice, a write after
 //     half of its bytes. A sync that fails drops what it should have made durable, and
 //     the next one succeeds all the same, as on Linux.

@@ -1,6 +1,7 @@
 package crashfs
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -52,8 +53,18 @@ type nameChange struct {
 // inode is the content of one file.
 type inode struct {
 	data    []byte // as the kernel shows it
-	durable []byte // as the disk has it
+	durable []byte // as the disk has it; the same bytes as data, if nothing was written since
 	pending []write
+}
+
+// newInode is a file whose content is durable.
+func newInode(content []byte) *inode { return &inode{data: content, durable: content} }
+
+// change makes data other bytes than durable.
+func (n *inode) change() {
+	if len(n.data) > 0 && &n.data[0] == &n.durable[0] {
+		n.data = slices.Clone(n.data)
+	}
 }
 
 // write is a write that is not durable yet.
@@ -189,7 +200,7 @@ func (fs *FS) Create(name string, size int64) (wal.File, error) {
 	if fs.capacity > 0 && used > fs.capacity {
 		return nil, &os.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
 	}
-	node := &inode{data: make([]byte, size), durable: make([]byte, size)}
+	node := newInode(make([]byte, size))
 	fs.files[name] = node
 	fs.renames = append(fs.renames, nameChange{"", name, node})
 	return &file{fs: fs, node: node, size: size}, nil
@@ -292,7 +303,7 @@ func (fs *FS) Crash(rng *rand.Rand) *FS {
 	slices.Sort(order)
 	for _, name := range order {
 		content := names[name].crash(rng)
-		node := &inode{data: content, durable: slices.Clone(content)}
+		node := newInode(content)
 		after.files[name], after.durable[name] = node, node
 	}
 	return after
@@ -338,6 +349,17 @@ func (n *inode) crash(rng *rand.Rand) []byte {
 	return content
 }
 
+// holds reports whether a write of p would change nothing, now or after a crash.
+func (n *inode) holds(off int64, p []byte) bool {
+	for _, w := range n.pending {
+		if w.off < off+int64(len(p)) && off < w.off+int64(len(w.data)) {
+			return false
+		}
+	}
+	end := off + int64(len(p))
+	return bytes.Equal(n.durable[off:end], p) && bytes.Equal(n.data[off:end], p)
+}
+
 // Kill returns the disk as a process finds it that starts after another one died: the
 // kernel has everything that was written, the disk may not.
 func (fs *FS) Kill() *FS {
@@ -356,7 +378,7 @@ func (fs *FS) Clone() *FS {
 	after := New()
 	after.capacity = fs.capacity
 	for name, node := range fs.files {
-		copied := &inode{data: slices.Clone(node.data), durable: slices.Clone(node.data)}
+		copied := newInode(slices.Clone(node.data))
 		after.files[name], after.durable[name] = copied, copied
 	}
 	return after
@@ -373,8 +395,10 @@ func (fs *FS) Names() []string {
 func (fs *FS) Flip(name string, off int64, bits byte) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	fs.files[name].data[off] ^= bits
-	fs.files[name].durable[off] ^= bits
+	node := fs.files[name]
+	node.change()
+	node.data[off] ^= bits
+	node.durable[off] ^= bits
 }
 
 // Bytes is the content of a file as the kernel shows it, not a copy.
@@ -390,7 +414,7 @@ func (fs *FS) Truncate(name string, size int) {
 	defer fs.mu.Unlock()
 	node := fs.files[name]
 	content := slices.Clone(node.data[:size])
-	fs.files[name] = &inode{data: content, durable: slices.Clone(content)}
+	fs.files[name] = newInode(content)
 	fs.durable[name] = fs.files[name]
 }
 
@@ -398,7 +422,7 @@ func (fs *FS) Truncate(name string, size int) {
 func (fs *FS) Put(name string, content []byte) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	node := &inode{data: content, durable: slices.Clone(content)}
+	node := newInode(slices.Clone(content))
 	fs.files[name], fs.durable[name] = node, node
 }
 
@@ -443,12 +467,40 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	if off+int64(n) > int64(len(f.node.data)) {
 		return 0, &os.PathError{Op: "write", Path: "file", Err: syscall.ENOSPC}
 	}
-	copy(f.node.data[off:], p[:n])
-	f.node.pending = append(f.node.pending, write{off, slices.Clone(p[:n])})
+	if !f.node.holds(off, p[:n]) {
+		f.node.change()
+		copy(f.node.data[off:], p[:n])
+		f.node.pending = append(f.node.pending, write{off, slices.Clone(p[:n])})
+	}
 	if errors.Is(err, ErrShort) {
 		err = nil
 	}
 	return n, err
+}
+
+// WriteSyncAt is a write with FUA: these bytes are on the disk afterwards, and of what
+// was written before, other bytes are as unsafe as they were.
+func (f *file) WriteSyncAt(p []byte, off int64) (int, error) {
+	n, err := f.WriteAt(p, off)
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	f.fs.syncs++
+	if err != nil || f.fs.lieAll || f.fs.lies[f.fs.syncs] {
+		return n, err
+	}
+	copy(f.node.durable[off:], p[:n])
+	end := off + int64(n)
+	var left []write
+	for _, w := range f.node.pending {
+		if before := off - w.off; before > 0 {
+			left = append(left, write{w.off, w.data[:min(before, int64(len(w.data)))]})
+		}
+		if behind := w.off + int64(len(w.data)) - end; behind > 0 {
+			left = append(left, write{max(w.off, end), w.data[max(0, end-w.off):]})
+		}
+	}
+	f.node.pending = left
+	return n, nil
 }
 
 func (f *file) Sync() error {
