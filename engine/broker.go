@@ -14,6 +14,9 @@ type Codec interface {
 	// Headers gives access to a message's header fields. The result is valid
 	// until the next call on the same shard.
 	Headers(m *core.Message) core.Fields
+	// MoreKeys are the routing keys that the message carries beside its own; nil
+	// for most. They are views into the message.
+	MoreKeys(m *core.Message) [][]byte
 	// Deaths lists the message's dead-letter history, newest first.
 	Deaths(m *core.Message) []core.Death
 	// AppendDeath appends to dst the message's header with a death recorded

@@ -10,7 +10,7 @@ type op uint8
 
 const (
 	opPublish   op = iota // q, m, origin, seq = token
-	opConfirm             // origin, seq = token, ok
+	opConfirm             // origin, seq = token, ok, n = 1 if the log took it not
 	opDeliver             // sub, seq, m, flags
 	opCredit              // sub, n = bytes
 	opAck                 // q, seq, sub, n = consecutive entries

@@ -24,6 +24,15 @@ func (s *Shard) DeadLetter(q *queue.Queue, d queue.Dead) {
 // mourning reports that the next dead letter waits for its body.
 func (s *Shard) mourning() bool { return s.store != nil && s.store.mourns != nil }
 
+// waits reports that a dead letter is not sent yet: a disk had no room for the last
+// one, and it must not be given up for that.
+func (s *Shard) waits(d *death) bool { return d.Logged && s.now < s.deathsAfter }
+
+// deathsReady reports that dead letters could be sent at once.
+func (s *Shard) deathsReady() bool {
+	return len(s.deaths) > 0 && !s.mourning() && !s.waits(&s.deaths[0])
+}
+
 // deathBatch bounds how many dead letters are routed at a time, and deathCopies
 // how many queues they may have gone to before the rest waits.
 const (
@@ -37,7 +46,7 @@ func (s *Shard) runDeaths() {
 	until := s.Stats.DeadLettered + deathCopies
 	for n < len(s.deaths) && n < deathBatch && s.Stats.DeadLettered < until && !s.mourning() {
 		d := s.deaths[n]
-		if d.Msg == nil {
+		if d.Msg == nil || s.waits(&d) {
 			break
 		}
 		s.deaths[n] = death{}
@@ -57,7 +66,7 @@ func (s *Shard) runDeaths() {
 
 // mournNext asks for the body of the next dead letter if it is not in memory.
 func (s *Shard) mournNext() {
-	if len(s.deaths) > 0 && s.deaths[0].Msg == nil && !s.mourning() {
+	if s.deathsReady() && s.deaths[0].Msg == nil {
 		s.store.mourn()
 	}
 }
@@ -97,7 +106,7 @@ func (s *Shard) deadRouted(d death) (kept bool) {
 	m.Priority = d.Msg.Priority
 	m.Flags = d.Msg.Flags &^ core.FlagExpires // its time to live is spent
 	history := codec.Deaths(m)
-	queues, _ := s.Route(v, x, key, codec.Headers(m))
+	queues := s.routeDead(v, x, m, set.DeadKeySet)
 	h := s.handoverOf(d, queues)
 	for _, q := range queues {
 		if cycles(history, q.Name) {
@@ -106,11 +115,7 @@ func (s *Shard) deadRouted(d death) (kept bool) {
 		}
 		s.Stats.DeadLettered++
 		m.AddRef(1)
-		if h == nil {
-			s.Publish(q, m, nil, 0)
-		} else if s.Publish(q, m, h, 0) == Pending {
-			h.left++
-		}
+		h = s.deadTo(q, m, &d, h)
 	}
 	m.Release(s.arena)
 	if h == nil {
@@ -120,35 +125,91 @@ func (s *Shard) deadRouted(d death) (kept bool) {
 	return true
 }
 
+// deadTo gives a copy to one queue. It returns the handover, which is made if there
+// is none and the copy is not in the log yet.
+func (s *Shard) deadTo(q *queue.Queue, m *core.Message, d *death, h *handover) *handover {
+	if h != nil {
+		switch s.Publish(q, m, h, 0) {
+		case Pending:
+			h.left++
+		case NoSpace:
+			h.unstored = true
+		}
+		return h
+	}
+	parked := 0
+	if s.store != nil {
+		parked = len(s.store.parked)
+	}
+	out := s.Publish(q, m, nil, 0)
+	switch {
+	case !d.Logged:
+	case out == NoSpace:
+		h = s.newHandover(d)
+		h.unstored = true
+	case len(s.store.parked) > parked:
+		// It waits in memory: the old place must not end before it is stored.
+		h = s.newHandover(d)
+		h.left++
+		s.store.parked[parked].targets[0].origin = h
+	}
+	return h
+}
+
 // handover is a dead letter that other loops must have before its old place is
 // given up. It implements Origin.
 type handover struct {
 	s    *Shard
 	q    *queue.Queue
 	p    queue.Place
+	why  core.DeathReason
 	left int
+	// unstored: some queue could not take it for want of room on the disk.
+	unstored bool
+}
+
+func (s *Shard) newHandover(d *death) *handover {
+	return &handover{s: s, q: d.q, p: d.Place, why: d.Why, left: 1}
 }
 
 // handoverOf is nil when nothing has to wait: the message is not kept by the log,
 // or all its new places are in the same log, behind which the old one's end will
-// stand.
+// stand, and their queues are durable already.
 func (s *Shard) handoverOf(d death, queues []*queue.Queue) *handover {
 	if !d.Logged {
 		return nil
 	}
 	for _, q := range queues {
-		if q.Shard != s.Index {
-			return &handover{s: s, q: d.q, p: d.Place, left: 1}
+		if q.Shard != s.Index || !s.defined(q) {
+			return s.newHandover(&d)
 		}
 	}
 	return nil
 }
 
+// noteUnstored tells a dead letter's handover that it was not refused by a queue: it
+// must not be given up.
+func noteUnstored(o Origin) {
+	if h, ok := o.(*handover); ok {
+		h.unstored = true
+	}
+}
+
 // Settled implements Origin.
 func (h *handover) Settled(uint64, bool) {
-	if h.left--; h.left == 0 {
-		h.s.store.buried(h.q, h.p)
+	if h.left--; h.left > 0 {
+		return
 	}
+	if !h.unstored {
+		h.s.store.buried(h.q, h.p)
+		return
+	}
+	// Once more, later: a queue that took it already gets it twice, which is better
+	// than never.
+	s := h.s
+	s.deaths = append(s.deaths, death{h.q, queue.Dead{Why: h.why, Place: h.p}})
+	s.deathsAfter = s.now + int64(spaceEvery)
+	s.store.keepLater(spaceEvery)
 }
 
 // cycles reports whether sending the message to a queue would close a cycle in

@@ -87,6 +87,9 @@ func (v *VHost) parseExchange(name, kind string, s *ExchangeSettings) *core.Erro
 		}
 		s.Alternate = ae.Str
 	}
+	if err := exchange.ValidateExchange(k, s.Args); err != nil {
+		return core.Refuse(core.PreconditionFailed, "%s", err.Error())
+	}
 	return nil
 }
 

@@ -77,6 +77,18 @@ func (b *Broker) newQueueID(durable bool) uint64 {
 	return transientID | b.transientIDs.Add(1)
 }
 
+// safe reports that the change n is durable. Any goroutine.
+func (c *catalog) safe(n uint64) bool { return c.store == nil || c.store.Durable() >= n }
+
+// used makes sure that an id is not given to a new queue. Any goroutine.
+func (c *catalog) used(id uint64) {
+	for last := c.queueIDs.Load(); last < id; last = c.queueIDs.Load() {
+		if c.queueIDs.CompareAndSwap(last, id) {
+			return
+		}
+	}
+}
+
 // metaQueueIDs is the key of the record that holds the last id of a durable
 // queue, in decimal digits.
 const metaQueueIDs = "last-queue-id"

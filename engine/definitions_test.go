@@ -375,8 +375,8 @@ func TestRestoreRefuses(t *testing.T) {
 		want       string
 	}{
 		{KindQueue, `"/" "q"`, q + `}`, ""},
-		{KindQueue, `"/" "q"`, q + `,"arguments":[{"name":"x-max-priority","kind":"int","int":5}]}`,
-			`definition "/" "q" cannot be restored: PRECONDITION_FAILED - invalid arg 'x-max-priority' for queue 'q' in vhost '/'`},
+		{KindQueue, `"/" "q"`, q + `,"arguments":[{"name":"x-max-age","kind":"int","int":5}]}`,
+			`definition "/" "q" cannot be restored: PRECONDITION_FAILED - invalid arg 'x-max-age' for queue 'q' in vhost '/'`},
 		{KindQueue, "k", strings.Replace(q, `"v":1`, `"v":2`, 1) + `}`, "the record has version 2, this broker knows version 1"},
 		{KindQueue, "k", q + `,"colour":"red"}`, `unknown field "colour"`},
 		{KindQueue, "k", q + `}{}`, "invalid character"},
@@ -388,7 +388,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{KindQueue, "k", q + `,"arguments":[{"name":"a","kind":"float","float":"one"}]}`, `argument "a"`},
 		{KindQueue, "k", q + `,"arguments":[{"name":{"base64":"!"},"kind":"int"}]}`, "illegal base64"},
 		{KindExchange, "k", `{"v":1,"vhost":"/","name":"x","type":"direct"}`, ""},
-		{KindExchange, "k", `{"v":1,"vhost":"/","name":"x","type":"x-random"}`, "unknown exchange type 'x-random'"},
+		{KindExchange, "k", `{"v":1,"vhost":"/","name":"x","type":"x-nosuch"}`, "unknown exchange type 'x-nosuch'"},
 		{KindExchange, "k", `{"v":1,"vhost":"/","name":"amq.direct","type":"direct"}`, "is there already"},
 		{KindBinding, "k", `{"v":1,"vhost":"/","source":"amq.topic","destination_type":"exchange","destination":"amq.direct","routing_key":"k"}`, ""},
 		{KindBinding, "k", `{"v":1,"vhost":"/","source":"amq.topic","destination_type":"queue","destination":"q","routing_key":"k"}`,

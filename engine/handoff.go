@@ -68,6 +68,11 @@ func (s *Shard) drain() {
 			}
 			if s.store != nil {
 				s.store.flushBatch()
+				if c.op == opPublish && len(s.store.parked) > 0 {
+					// It was parked just now: what is behind it must stay there.
+					s.store.add(&c, i)
+					continue
+				}
 			}
 			s.run(&c, i)
 		}
@@ -93,6 +98,9 @@ func (s *Shard) run(c *Command, from int) {
 			s.send(from, &Command{op: opConfirm, origin: c.origin, seq: c.seq, ok: ok})
 		}
 	case opConfirm:
+		if c.n != 0 {
+			noteUnstored(c.origin)
+		}
 		c.origin.Settled(c.seq, c.ok)
 	case opDeliver:
 		s.deliverHere(c)

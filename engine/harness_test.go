@@ -33,6 +33,16 @@ func (textCodec) Headers(m *core.Message) core.Fields {
 	return f
 }
 
+// MoreKeys are the words behind "CC=".
+func (textCodec) MoreKeys(m *core.Message) (keys [][]byte) {
+	for line := range strings.Lines(string(m.Head())) {
+		if list, ok := strings.CutPrefix(strings.TrimSpace(line), "CC="); ok {
+			keys = append(keys, bytes.Fields([]byte(list))...)
+		}
+	}
+	return keys
+}
+
 func (textCodec) Deaths(m *core.Message) (deaths []core.Death) {
 	for line := range strings.Lines(string(m.Head())) {
 		if w := strings.Fields(line); len(w) == 3 && w[0] == "death" {

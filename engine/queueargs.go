@@ -81,8 +81,14 @@ var queueArguments = []queueArgument{
 	{name: "x-queue-version", integer: true, check: func(v core.Value, _ *queue.Settings) string {
 		return bounds(v, 1, 2)
 	}},
+	{name: "x-max-priority", integer: true, check: func(v core.Value, s *queue.Settings) string {
+		if v.Int > 255 || v.Kind == core.KindUint && v.Int < 0 {
+			return "{max_value_exceeded," + v.String() + "}"
+		}
+		s.MaxPriority = int16(max(v.Int, 0))
+		return bounds(v, 0, 255)
+	}},
 	{name: "x-queue-master-locator", check: func(core.Value, *queue.Settings) string { return "" }},
-	{name: "x-max-priority", planned: true},
 	{name: "x-single-active-consumer", planned: true},
 	{name: "x-delivery-limit", planned: true},
 	{name: "x-dead-letter-strategy", planned: true},

@@ -15,15 +15,21 @@ type routeScratch struct {
 	walked map[*Exchange]struct{} // of walk, once it is long
 }
 
-// route finds the queues of a message (BIND-05, E2E-01, ALT-01). The result is
-// valid until the next call. keyed tells that it depends on nothing but the
-// exchange and the key, so that it may be remembered.
-func (v *VHost) route(x *Exchange, key []byte, h core.Fields, sc *routeScratch) (out []*queue.Queue, keyed bool) {
+// RouteAll is Route for a message whose sender named more keys than the one it
+// published with (SSD-01). What it finds is not remembered.
+func (s *Shard) RouteAll(v *VHost, x *Exchange, key []byte, more [][]byte, h core.Fields) []*queue.Queue {
+	queues, _ := v.route(x, key, more, h, &s.scratch)
+	return queues
+}
+
+// route finds the queues of a message (BIND-05, E2E-01, ALT-01). more are further
+// keys, which count in every exchange on the way as the first does (SSD-02). The
+// result is valid until the next call. keyed tells that it depends on nothing but
+// the exchange and the keys, so that it may be remembered.
+func (v *VHost) route(x *Exchange, key []byte, more [][]byte, h core.Fields, sc *routeScratch) (out []*queue.Queue, keyed bool) {
 	sc.queues = sc.queues[:0]
 	if x.Name == "" {
-		if q := v.Queue(key); q != nil {
-			sc.queues = append(sc.queues, q)
-		}
+		v.routeDefault(key, more, sc)
 		return sc.queues, true
 	}
 	keyed = true
@@ -33,6 +39,11 @@ func (v *VHost) route(x *Exchange, key []byte, h core.Fields, sc *routeScratch) 
 		m := *sc.walk[i].matcher.Load()
 		keyed = keyed && !m.UsesHeaders()
 		sc.dests = m.Match(key, h, sc.dests[:0])
+		if len(more) > 0 && m.UsesKey() && !sc.walk[i].Kind.Chooses() {
+			for _, k := range more {
+				sc.dests = m.Match(k, h, sc.dests)
+			}
+		}
 		for _, d := range sc.dests {
 			switch d := d.(type) {
 			case *queue.Queue:
@@ -53,6 +64,19 @@ func (v *VHost) route(x *Exchange, key []byte, h core.Fields, sc *routeScratch) 
 	clear(sc.seen)
 	clear(sc.walked)
 	return sc.queues, keyed
+}
+
+// routeDefault is the default exchange: keys are names of queues (QUE-13).
+func (v *VHost) routeDefault(key []byte, more [][]byte, sc *routeScratch) {
+	if q := v.Queue(key); q != nil {
+		sc.queues = append(sc.queues, q)
+	}
+	for _, k := range more {
+		if q := v.Queue(k); q != nil {
+			sc.addQueue(q, true)
+		}
+	}
+	clear(sc.seen)
 }
 
 // alternates adds the alternate exchange of each exchange that was walked since

@@ -74,6 +74,112 @@ func TestRoute(t *testing.T) {
 	}
 }
 
+// SSD-01, SSD-02: further keys count in every exchange on the way; a queue gets one
+// copy, and nothing of it is remembered for messages without such keys.
+func TestRouteAll(t *testing.T) {
+	h := newHouse(t)
+	x := h.exchange("x", "direct", func(s *ExchangeSettings) { s.Args = core.Args{"alternate-exchange": text("y")} })
+	y := h.exchange("y", "topic", nil)
+	z := h.exchange("z", "headers", nil)
+	h.bind(x, h.queue("q1", nil), "a", nil)
+	h.bind(x, h.queue("q2", nil), "b", nil)
+	h.bind(x, y, "to y", nil)
+	h.bind(x, z, "to z", nil)
+	h.bind(y, h.queue("q3", nil), "*", nil)
+	h.bind(y, h.queue("q4", nil), "d.#", nil)
+	h.bind(z, h.queue("q5", nil), "", nil)
+	for _, c := range []struct{ exchange, key, more, want string }{
+		{"x", "a", "b", "q1 q2"},
+		{"x", "a", "a a", "q1"},
+		{"x", "nobody", "b", "q2"},
+		{"x", "a", "to-z", "q1"},
+		{"x", "none.none", "d.1 e", "q3 q4"}, // by the alternate exchange
+		{"x", "none.none", "none.none", ""},
+		{"", "q1", "q2 q1 nobody", "q1 q2"},
+		{"", "nobody", "q2 q2", "q2"},
+		{"z", "", "a b", "q5"},
+	} {
+		var more [][]byte
+		for _, k := range words(c.more) {
+			more = append(more, []byte(k))
+		}
+		m := h.message(c.exchange, c.key, "")
+		var names []string
+		for _, q := range h.RouteAll(h.v, h.v.Exchange([]byte(c.exchange)), m.Key(), more, textCodec{}.Headers(m)) {
+			names = append(names, q.Name)
+		}
+		m.Release(h.arena)
+		slices.Sort(names)
+		same(t, c.exchange+" "+c.key+" "+c.more, names, words(c.want))
+	}
+	same(t, "without further keys", h.route("x", "a", ""), words("q1"))
+	more := [][]byte{[]byte("to y"), []byte("to z"), []byte("b")}
+	if got := len(h.RouteAll(h.v, x, []byte("a"), more, nil)); got != 4 {
+		t.Errorf("%d queues behind both exchanges, want q1, q2, q3 and q5", got)
+	}
+	h.end()
+}
+
+// XT-03: chance is not remembered, and XT-01: further keys choose no further queue.
+func TestRouteChoice(t *testing.T) {
+	h := newHouse(t)
+	for _, kind := range []string{"x-consistent-hash", "x-modulus-hash", "x-random"} {
+		x := h.exchange(kind, kind, nil)
+		for _, q := range []string{"q1", "q2", "q3"} {
+			dest := h.v.Queue([]byte(q))
+			if dest == nil {
+				dest = h.queue(q, nil)
+			}
+			h.bind(x, dest, "1", nil)
+		}
+		if got := len(h.RouteAll(h.v, x, []byte("k"), [][]byte{[]byte("a"), []byte("b"), []byte("c")}, nil)); got != 1 {
+			t.Errorf("%s: %d queues with further keys", kind, got)
+		}
+		seen := map[string]bool{}
+		for range 100 {
+			names := h.route(kind, "k", "")
+			if len(names) != 1 {
+				t.Fatalf("%s: %v", kind, names)
+			}
+			seen[names[0]] = true
+		}
+		if want := map[string]int{"x-random": 3}[kind]; len(seen) != max(want, 1) {
+			t.Errorf("%s: one key reaches %v", kind, seen)
+		}
+	}
+	h.end()
+}
+
+// DLX-02: dead letters go by all keys of their sender, or by the queue's one.
+func TestDeadKeys(t *testing.T) {
+	for _, rekeyed := range []bool{false, true} {
+		h := newHouse(t)
+		x := h.exchange("dlx", "direct", nil)
+		args := core.Args{"x-dead-letter-exchange": text("dlx")}
+		want := words("k c1 c2")
+		if rekeyed {
+			args["x-dead-letter-routing-key"] = text("other")
+			want = words("other")
+		}
+		for _, key := range words("k c1 c2 c3 other") {
+			h.bind(x, h.queue(key, nil), key, nil)
+		}
+		q := h.queue("q", args)
+		h.bind(h.v.Exchange([]byte("amq.fanout")), q, "", nil)
+		h.publish("amq.fanout", "k", "CC=c1 c2\n")
+		h.Discard(q, h.take(q).Seq, nil)
+		h.rest()
+		var got []string
+		for _, key := range words("k c1 c2 c3 other") {
+			if h.v.Queue([]byte(key)).Ready() == 1 {
+				got = append(got, key)
+			}
+		}
+		same(t, "queues", got, want)
+		h.end()
+	}
+}
+
 // A walk over many exchanges and queues is as exact as one over few.
 func TestRouteLarge(t *testing.T) {
 	h := newHouse(t)

@@ -43,7 +43,7 @@ func (s *Shard) Route(v *VHost, x *Exchange, key []byte, h core.Fields) (queues 
 	if slot.exchange == x && slot.epoch == epoch && slot.hash == hash && bytes.Equal(slot.key, key) {
 		return slot.queues, true
 	}
-	queues, keyed = v.route(x, key, h, &s.scratch)
+	queues, keyed = v.route(x, key, nil, h, &s.scratch)
 	if keyed && len(queues) <= core.RouteCacheQueuesMax && x.Name != "" {
 		slot.exchange, slot.epoch, slot.hash = x, epoch, hash
 		slot.key = append(slot.key[:0], key...)

@@ -27,12 +27,14 @@ type Shard struct {
 	settling []*queue.Queue // the list being worked on
 	owing    []*Subscription
 	deaths   []death
-	graves   []*queue.Grave
-	listed   []*queue.Queue // all that were ever changed and exist
-	getters  []getter       // basic.get that wait for the disk
-	routes   routeCache
-	scratch  routeScratch
-	deadHead []byte // scratch of dead lettering
+	// deathsAfter is when dead letters that the log keeps are sent again.
+	deathsAfter int64
+	graves      []*queue.Grave
+	listed      []*queue.Queue // all that were ever changed and exist
+	getters     []getter       // basic.get that wait for the disk
+	routes      routeCache
+	scratch     routeScratch
+	deadHead    []byte // scratch of dead lettering
 
 	// Stats of this shard; the loop reads them for others.
 	Stats ShardStats
@@ -150,6 +152,7 @@ func (s *Shard) DeleteQueue(q *queue.Queue) int {
 	s.unlist(q)
 	if s.store != nil && q.Known {
 		delete(s.store.queues, q.ID)
+		s.store.goneAt = s.Broker.catalog.last.Load()
 	}
 	return n
 }
@@ -221,7 +224,7 @@ func (s *Shard) Settle() (more bool) {
 		s.settling = s.settling[:0]
 	}
 	s.dig()
-	return more || len(s.dirty) > 0 || len(s.deaths) > 0 && !s.mourning() || len(s.graves) > 0
+	return more || len(s.dirty) > 0 || s.deathsReady() || len(s.graves) > 0
 }
 
 // dig frees a bounded part of what deleted and purged queues left behind.
@@ -241,7 +244,7 @@ func (s *Shard) End() {
 	s.returnCredit()
 	if s.store != nil {
 		s.store.flush()
-		if len(s.dirty) > 0 || len(s.deaths) > 0 && !s.mourning() {
+		if len(s.dirty) > 0 || s.deathsReady() {
 			// The log had at hand what a queue waited for: another turn.
 			s.env.wake(s.Index)
 		}

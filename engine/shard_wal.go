@@ -22,7 +22,6 @@ type (
 	walReport   = wal.Report
 
 	walRecoverer = wal.Recoverer
-	diskMaker    = func(dir string) (wal.Disk, error)
 )
 
 // walRefsMax is how many queues one record can name.
@@ -37,11 +36,29 @@ const (
 )
 
 // Refusals of a log that the store tells apart.
+// errBusy is what isBusy recognizes.
+var errBusy = wal.ErrBusy
+
 func isBusy(err error) bool  { return errors.Is(err, wal.ErrBusy) }
 func isSpace(err error) bool { return errors.Is(err, wal.ErrNoSpace) }
 func isEnded(err error) bool { return errors.Is(err, wal.ErrClosed) || errors.Is(err, wal.ErrFailed) }
 func needsRoom(err error) bool {
 	return errors.Is(err, wal.ErrShortBuffer)
+}
+
+// storageHooks put a test's disk, device and clock in the place of the real ones.
+type storageHooks struct {
+	disk   func(loop int) wal.Disk
+	device func(loop int) testDevice
+	clock  func() (mono, wallMS int64) // as monotonic and wallMillis
+	loops  func() []int                // that have a log
+	remove func(loop int)              // a loop's log
+}
+
+// testDevice does a log's I/O step by step. Step does something if anything waits.
+type testDevice interface {
+	wal.Device
+	Step() bool
 }
 
 // logFolder is the folder of one loop's log.
@@ -68,11 +85,13 @@ func openLog(o *StorageOptions, loop int, dev wal.Device, ev wal.Events, to func
 		return nil, nil, fmt.Errorf("unknown compression %q", o.Compress)
 	}
 	dir := logFolder(o.Dir, loop)
-	disk := o.disk
-	if disk == nil {
-		disk = func(dir string) (wal.Disk, error) { return wal.OpenDir(dir, true) }
+	var d wal.Disk
+	var err error
+	if o.hooks.disk != nil {
+		d = o.hooks.disk(loop)
+	} else {
+		d, err = wal.OpenDir(dir, true)
 	}
-	d, err := disk(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("log %s: %w", dir, err)
 	}
@@ -126,8 +145,9 @@ func logError(dir string, report *wal.Report, err error) error {
 // else on other goroutines. While the broker starts, before the loops run, the
 // results come to whoever starts it.
 type logDevice struct {
-	threads *wal.Threads
-	port    diskPort // of the loop; valid once bound
+	direct  testDevice   // does it all, if there is one
+	threads *wal.Threads // nil with direct
+	port    diskPort     // of the loop; valid once bound
 
 	mu     sync.Mutex
 	bound  bool
@@ -135,10 +155,21 @@ type logDevice struct {
 	arrive chan struct{} // something came early
 }
 
-func newLogDevice() *logDevice {
+func newLogDevice(o *StorageOptions, loop int) *logDevice {
 	d := &logDevice{arrive: make(chan struct{}, 1)}
-	d.threads = wal.NewThreads(d.post)
+	if o.hooks.device != nil {
+		d.direct = o.hooks.device(loop)
+	} else {
+		d.threads = wal.NewThreads(d.post)
+	}
 	return d
+}
+
+// stop ends the device's goroutines. The log is closed or has failed.
+func (d *logDevice) stop() {
+	if d.threads != nil {
+		d.threads.Stop()
+	}
 }
 
 // post hands a result to the loop. Any goroutine.
@@ -162,6 +193,10 @@ func (d *logDevice) post(f func()) {
 // pump runs the results that came before the loop did; with wait it waits for the
 // first one.
 func (d *logDevice) pump(wait bool) {
+	if d.direct != nil {
+		d.direct.Step()
+		return
+	}
 	if wait {
 		<-d.arrive
 	}
@@ -194,6 +229,10 @@ func (d *logDevice) bind(p diskPort) {
 
 // Write implements wal.Device.
 func (d *logDevice) Write(f wal.File, offset int64, buf []byte, sync bool, done func(error)) {
+	if d.direct != nil {
+		d.direct.Write(f, offset, buf, sync, done)
+		return
+	}
 	if fd := f.Fd(); d.port.write != nil && fd >= 0 {
 		d.port.write(fd, offset, buf, sync, done)
 		return
@@ -212,11 +251,21 @@ func (d *logDevice) Write(f wal.File, offset int64, buf []byte, sync bool, done 
 
 // Read implements wal.Device.
 func (d *logDevice) Read(f wal.File, offset int64, buf []byte, done func(int, error)) {
+	if d.direct != nil {
+		d.direct.Read(f, offset, buf, done)
+		return
+	}
 	d.threads.Read(f, offset, buf, done)
 }
 
 // Run implements wal.Device.
-func (d *logDevice) Run(job func() error, done func(error)) { d.threads.Run(job, done) }
+func (d *logDevice) Run(job func() error, done func(error)) {
+	if d.direct != nil {
+		d.direct.Run(job, done)
+		return
+	}
+	d.threads.Run(job, done)
+}
 
 // stats fills in a log's figures.
 func logStats(l *wal.Log, s *StorageStats) {

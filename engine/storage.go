@@ -29,7 +29,7 @@ type StorageOptions struct {
 	Fatal func(error)
 
 	syncEvery time.Duration // of Sync "interval", 0 otherwise
-	disk      diskMaker     // for tests; nil = folders
+	hooks     storageHooks  // for tests
 }
 
 // StorageReport is what recovery found.
@@ -118,21 +118,21 @@ func (b *Broker) durableQueues() (own []map[uint64]*queue.Queue, old map[int]map
 	return own, old
 }
 
-func newStore(s *Shard, o *StorageOptions) *store {
-	return &store{shard: s, opts: o, dev: newLogDevice(),
+func newStore(s *Shard, o *StorageOptions, loop int) *store {
+	return &store{shard: s, opts: o, dev: newLogDevice(o, loop),
 		queues: map[uint64]*queue.Queue{}, dying: map[dyingKey]struct{}{}}
 }
 
 // openStore opens the shard's log and fills its queues.
 func (s *Shard) openStore(o *StorageOptions, queues map[uint64]*queue.Queue) (*walReport, uint64, error) {
-	st := newStore(s, o)
+	st := newStore(s, o, s.Index)
 	var rec *recovery
 	l, report, err := openLog(o, s.Index, st.dev, st, func(l *walLog) walRecoverer {
 		rec = newRecovery(st, l, queues)
 		return rec
 	})
 	if err != nil {
-		st.dev.threads.Stop()
+		st.dev.stop()
 		return report, 0, err
 	}
 	st.wal = l
@@ -152,16 +152,12 @@ func (s *Shard) openStore(o *StorageOptions, queues map[uint64]*queue.Queue) (*w
 // adoptLogs takes over the logs of loops that are no more: their messages are
 // written to the logs of the shards that the queues belong to now.
 func (b *Broker) adoptLogs(o *StorageOptions, old map[int]map[uint64]*queue.Queue, out *StorageReport) error {
-	entries, err := os.ReadDir(o.Dir)
-	if o.disk != nil {
-		entries, err = nil, nil
-	}
+	loops, err := o.loops()
 	if err != nil {
 		return fmt.Errorf("logs: %w", err)
 	}
-	for _, e := range entries {
-		n, err := strconv.Atoi(e.Name())
-		if err != nil || !e.IsDir() || len(e.Name()) != 3 || n < len(b.Shards) {
+	for _, n := range loops {
+		if n < len(b.Shards) {
 			continue
 		}
 		if err := b.adoptLog(o, n, old[n], out); err != nil {
@@ -178,8 +174,34 @@ func (b *Broker) adoptLogs(o *StorageOptions, old map[int]map[uint64]*queue.Queu
 	return nil
 }
 
+// loops lists the numbers of the loops that have a log.
+func (o *StorageOptions) loops() (list []int, err error) {
+	if o.hooks.loops != nil {
+		return o.hooks.loops(), nil
+	}
+	entries, err := os.ReadDir(o.Dir)
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() && len(e.Name()) == 3 {
+			list = append(list, n)
+		}
+	}
+	return list, err
+}
+
+// remove deletes the log of a loop.
+func (o *StorageOptions) remove(loop int) error {
+	if o.hooks.remove != nil {
+		o.hooks.remove(loop)
+		return nil
+	}
+	if err := os.RemoveAll(logFolder(o.Dir, loop)); err != nil {
+		return err
+	}
+	return syncFolder(o.Dir)
+}
+
 func (b *Broker) adoptLog(o *StorageOptions, loop int, queues map[uint64]*queue.Queue, out *StorageReport) error {
-	st := newStore(b.Shards[0], o)
+	st := newStore(b.Shards[0], o, loop)
 	var rec *recovery
 	l, report, err := openLog(o, loop, st.dev, st, func(l *walLog) walRecoverer {
 		rec = newRecovery(st, l, queues)
@@ -187,7 +209,7 @@ func (b *Broker) adoptLog(o *StorageOptions, loop int, queues map[uint64]*queue.
 		return rec
 	})
 	if err != nil {
-		st.dev.threads.Stop()
+		st.dev.stop()
 		return err
 	}
 	for _, q := range queues {
@@ -207,12 +229,12 @@ func (b *Broker) adoptLog(o *StorageOptions, loop int, queues map[uint64]*queue.
 	}
 	rec.end()
 	out.add(report, rec.messages)
-	st.dev.threads.Stop()
+	st.dev.stop()
 	l.Free()
-	if err := os.RemoveAll(logFolder(o.Dir, loop)); err != nil {
+	if err := o.remove(loop); err != nil {
 		return fmt.Errorf("log of loop %d, which is no more: %w", loop, err)
 	}
-	return syncFolder(o.Dir)
+	return nil
 }
 
 // adopted records the new places of queues and waits until that is durable.
@@ -235,9 +257,10 @@ func (b *Broker) adopted(queues map[uint64]*queue.Queue) error {
 
 // settleEarly writes out what was appended before the loops run.
 func (st *store) settleEarly() {
-	st.wal.Sync()
-	for st.wal.End() > st.wal.Synced() {
-		st.wal.Flush()
+	for len(st.owed) > 0 || st.wal.End() > st.wal.Synced() {
+		st.pay()
+		st.wal.Flush() // it may append, so what is asked of Sync grows
+		st.wal.Sync()
 		st.dev.pump(true)
 	}
 }
@@ -284,26 +307,41 @@ func (b *Broker) CloseStorage(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// close takes a last checkpoint and closes the log.
+// close begins the log's end: a last checkpoint, which may need several turns
+// because the one before is not safe yet, and then the log's own.
 func (st *store) close(done func(error)) {
-	if st.closed {
+	if st.closing != nil {
 		done(nil)
 		return
 	}
+	st.closing = done
 	st.shard.runDeaths()
-	if st.beginCheckpoint(true) {
-		for st.stepCheckpoint() {
-		}
+	for _, q := range st.queues {
+		q.Freeze()
 	}
-	st.closed = true
-	st.wal.Close(done)
+	st.closeTurn()
+}
+
+// closeTurn goes on with it. A log that has failed, or has no room, ends without
+// that checkpoint: the next start reads more, and takes more for delivered.
+func (st *store) closeTurn() {
+	w := &st.checkpoint
+	if !w.open || !w.clean {
+		st.beginCheckpoint(true)
+	}
+	for st.stepCheckpoint() {
+	}
+	if w.cleanEnd || st.wal.Err() != nil || st.wal.Space() != nil {
+		st.closed = true
+		st.wal.Close(st.closing)
+	}
 }
 
 // FreeStorage gives the logs' memory back after the loops have ended.
 func (b *Broker) FreeStorage() {
 	for _, s := range b.Shards {
 		if s.store != nil {
-			s.store.dev.threads.Stop()
+			s.store.dev.stop()
 			s.store.wal.Free()
 		}
 	}

@@ -23,10 +23,15 @@ type store struct {
 	dev   *logDevice
 
 	queues map[uint64]*queue.Queue // all that have or had something in the log
+	// goneAt is the last change of the catalog that took one of them away. Until it is
+	// durable the queue may come back, and no checkpoint may forget what was done in it.
+	goneAt uint64
 
 	waiters waiterList
-	parked  []batch // publishes that came while the log had no room
-	batch   batch   // publishes of one message that another loop sent
+	parked  []batch  // publishes that came while the log had no room
+	batch   batch    // publishes of one message that another loop sent
+	owed    []owed   // acknowledgements and events that came while it had none for them either
+	paid    []func() // what to do after those are safe
 	targets []target
 
 	head   [core.StoredHeadBytes]byte
@@ -45,9 +50,10 @@ type store struct {
 	noSpace atomic.Bool // persistent messages are refused
 	tight   atomic.Bool // memory is short, and bodies leave it slower than they come
 
-	paged  pagedCounts
-	absent int64 // ready messages whose body is on the disk only
-	closed bool
+	paged   pagedCounts
+	absent  int64       // ready messages whose body is on the disk only
+	closing func(error) // the log is being closed; to be told
+	closed  bool        // nothing more may be given to it
 }
 
 // target is one queue that a message goes to, and who asks what became of it.
@@ -104,7 +110,7 @@ const storedOverhead = 128
 func (st *store) know(q *queue.Queue) {
 	if !q.Known {
 		q.Known = true
-		q.AbsentTally = &st.absent
+		q.TallyAbsent(&st.absent)
 		st.queues[q.ID] = q
 	}
 }
@@ -216,11 +222,22 @@ func (st *store) place(m *core.Message, targets []target, pos walPosition) (pend
 
 // append writes a message's record with the references in st.refs.
 func (st *store) append(kind uint8, m *core.Message) (walPosition, error) {
+	if len(st.owed) > 0 && !st.pay() {
+		return 0, errBusy // a lease may be owed that is to stand before the message
+	}
 	m.PutStoredHead(st.head[:], st.shard.wallMS)
 	st.parts[0], st.parts[1] = st.head[:], m.Stored()
 	pos, err := st.wal.Append(kind, st.refs, st.parts[:])
 	st.parts[1] = nil
 	return pos, err
+}
+
+// unstored is what a refusal says of its reason: 1 if it is the log's and may pass.
+func unstored(err error) uint32 {
+	if isSpace(err) || isEnded(err) {
+		return 1
+	}
+	return 0
 }
 
 // refuseAll turns an admitted message away because the log does not take it.
@@ -233,8 +250,9 @@ func (st *store) refuseAll(m *core.Message, targets []target, err error) (pendin
 		m.Release(st.shard.arena)
 		targets[i].q.Refused++
 		st.shard.Stats.Unstored++
-		o := out
-		st.tell(targets[i], false, &o)
+		if t := &targets[i]; t.origin != nil && t.from != st.shard.Index {
+			st.shard.send(t.from, &Command{op: opConfirm, origin: t.origin, seq: t.token, n: unstored(err)})
+		}
 	}
 	return 0, true, out
 }
@@ -315,8 +333,18 @@ func (st *store) retry(b *batch) bool {
 	}
 	for _, t := range b.targets {
 		b.m.Release(s.arena)
+		t.q.Refused++
 		s.Stats.Unstored++
-		st.answer(&waiter{origin: t.origin, token: t.token, from: int32(t.from)}, false)
+		switch {
+		case t.origin == nil:
+		case t.from == s.Index:
+			if unstored(err) != 0 {
+				noteUnstored(t.origin)
+			}
+			t.origin.Settled(t.token, false)
+		default:
+			s.send(t.from, &Command{op: opConfirm, origin: t.origin, seq: t.token, n: unstored(err)})
+		}
 	}
 	return true
 }

@@ -33,15 +33,19 @@ const (
 
 // checkpointWalk is the checkpoint that is being written.
 type checkpointWalk struct {
-	open   bool
-	clean  bool // the last one of an orderly stop: exact deliveries, no lease
-	queues []*queue.Queue
-	at     int
-	gaps   bool   // of the queue at hand: deliveries are done
-	begun  bool   // of the queue at hand: its first piece is written
-	lease  uint64 // of the queue at hand, as its first piece says
-	from   uint64
-	buf    []byte
+	open  bool
+	clean bool // the last one of an orderly stop: exact deliveries, no lease
+	// cleanEnd: that one is complete.
+	cleanEnd bool
+	walked   bool   // all pieces are written
+	goneAt   uint64 // then: see store.goneAt
+	queues   []*queue.Queue
+	at       int
+	gaps     bool   // of the queue at hand: deliveries are done
+	begun    bool   // of the queue at hand: its first piece is written
+	lease    uint64 // of the queue at hand, as its first piece says
+	from     uint64
+	buf      []byte
 }
 
 // dyingKey names a message that left its queue for the dead letter exchange and
@@ -65,7 +69,7 @@ func (st *store) beginCheckpoint(clean bool) bool {
 			w.queues = append(w.queues, q)
 		}
 	}
-	w.at, w.gaps, w.begun, w.from = 0, false, false, 0
+	w.at, w.gaps, w.begun, w.walked, w.from = 0, false, false, false, 0
 	return true
 }
 
@@ -79,7 +83,12 @@ func (st *store) stepCheckpoint() (more bool) {
 	entries, chunks := stepEntries, stepChunks
 	for n := 0; n < stepQueues && entries > 0 && chunks > 0; n++ {
 		if w.at == len(w.queues) {
-			st.finishCheckpoint()
+			if !w.walked {
+				w.walked, w.goneAt = true, st.goneAt
+			}
+			if st.shard.Broker.catalog.safe(w.goneAt) {
+				st.finishCheckpoint()
+			}
 			return false
 		}
 		q := w.queues[w.at]
@@ -117,7 +126,9 @@ func (st *store) finishCheckpoint() {
 	w.open = false
 	if err := st.wal.EndCheckpoint(); err != nil {
 		st.wal.AbortCheckpoint()
+		return
 	}
+	w.cleanEnd = w.clean
 }
 
 // writeQueue writes the first piece of a queue.
@@ -143,10 +154,20 @@ func (st *store) writeDeliveries(q *queue.Queue, entries *int) bool {
 	*entries -= n
 	b := append(w.buf[:0], pieceDeliveries)
 	b = binary.LittleEndian.AppendUint64(b, q.ID)
-	next, done := q.EachDelivered(w.from, w.lease, n, func(seq uint64, deliveries uint16) {
+	add := func(seq uint64, deliveries uint16) {
 		b = binary.LittleEndian.AppendUint64(b, seq)
 		b = binary.LittleEndian.AppendUint16(b, deliveries)
-	})
+	}
+	if w.from == 0 {
+		// What is on its way to a dead letter exchange left the queue, and comes back
+		// if it does not arrive. Most of it was handed out.
+		for k := range st.dying {
+			if k.queue == q.ID && k.seq >= w.lease {
+				add(k.seq, 1)
+			}
+		}
+	}
+	next, done := q.EachDelivered(w.from, w.lease, n, add)
 	w.buf = b
 	w.from = next
 	if done {

@@ -24,6 +24,8 @@ const (
 	checkpointIdle = 5 * time.Second
 	// pageRest is how long paging pauses after it found nothing to take.
 	pageRest = 50 * time.Millisecond
+	// closeEvery is how often a log that is being closed looks whether it can be.
+	closeEvery = time.Millisecond
 	// pageEvery is how often paging goes on by itself when nothing else happens.
 	pageEvery = time.Millisecond
 	// tightShare is the part of its share by which a shard may be over it before
@@ -80,7 +82,7 @@ func (st *store) keepLater(after time.Duration) {
 // keep is one look around.
 func (st *store) keep(now int64) {
 	st.shard.Tick(now)
-	if st.closed {
+	if st.closing != nil {
 		return
 	}
 	k := &st.keeper
@@ -107,7 +109,7 @@ func (st *store) keep(now int64) {
 	switch {
 	case compacting:
 		st.keepLater(compactEvery)
-	case k.uncovered || k.active || st.wal.Space() != nil || !st.waiters.empty() || len(st.parked) > 0:
+	case k.uncovered || k.active || st.wal.Space() != nil || !st.waiters.empty() || len(st.parked) > 0 || len(st.owed) > 0 || len(st.shard.deaths) > 0 || st.checkpoint.open:
 		st.keepLater(keepEvery)
 	}
 }
@@ -115,6 +117,15 @@ func (st *store) keep(now int64) {
 // turn is the store's part of a loop's turn, before queues are settled. It
 // reports whether there is work left.
 func (st *store) turn() (more bool) {
+	if len(st.owed) > 0 {
+		st.pay()
+	}
+	if st.closing != nil {
+		if !st.closed {
+			st.closeTurn()
+		}
+		return false
+	}
 	if len(st.parked) > 0 {
 		st.unpark()
 	}
@@ -130,6 +141,8 @@ func (st *store) flush() {
 	behind := len(st.parked) > 0 || st.wal.Backlog() > behindBytes
 	st.press(&st.behind, behind)
 	switch {
+	case st.closing != nil:
+		st.keepLater(closeEvery)
 	case st.keeper.paging:
 		st.keepLater(pageEvery)
 	case st.keeper.active:

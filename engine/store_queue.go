@@ -3,8 +3,6 @@
 package engine
 
 import (
-	"encoding/binary"
-
 	"ringmq/engine/core"
 	"ringmq/engine/queue"
 )
@@ -17,11 +15,7 @@ func (st *store) Leave(q *queue.Queue, p queue.Place) {
 		return
 	}
 	if p.Logged {
-		// A log that takes no acknowledgement is full beyond its reserve or has
-		// failed: a restart will bring the message back, marked as redelivered.
-		if _, err := st.wal.AppendAck(q.ID, p.Seq, p.Seq); err == nil {
-			st.keeper.active = true
-		}
+		st.note(owed{queue: q.ID, first: p.Seq, last: p.Seq})
 	}
 	st.wal.Release(walPosition(p.Pos), cost(p))
 }
@@ -36,37 +30,19 @@ func (st *store) Purged(q *queue.Queue, first, last uint64) {
 		return
 	}
 	for _, r := range st.withoutDying(q, first, last) {
-		if _, err := st.wal.AppendAck(q.ID, r.first, r.last); err == nil {
-			st.keeper.active = true
-		}
+		st.note(owed{queue: q.ID, first: r.first, last: r.last})
 	}
 }
 
 // Lease implements queue.Store.
 func (st *store) Lease(q *queue.Queue, upTo uint64) {
 	st.know(q)
-	binary.LittleEndian.PutUint64(st.small[0:], q.ID)
-	binary.LittleEndian.PutUint64(st.small[8:], upTo)
-	st.parts[0], st.parts[1] = st.small[:16], nil
-	if _, err := st.wal.Append(kindLease, nil, st.parts[:1]); err != nil {
-		// Consumers must not wait for a disk that is full: after a crash some
-		// deliveries may repeat without a mark.
-		q.Leased(upTo)
-		return
-	}
-	st.keeper.active = true
-	st.waiters.push(waiter{end: st.wal.End(), q: q, lease: upTo})
+	st.note(owed{kind: kindLease, queue: q.ID, first: upTo, leased: q})
 }
 
 // Requeued implements queue.Store.
 func (st *store) Requeued(q *queue.Queue, seq uint64, deliveries uint16) {
-	binary.LittleEndian.PutUint64(st.small[0:], q.ID)
-	binary.LittleEndian.PutUint64(st.small[8:], seq)
-	binary.LittleEndian.PutUint16(st.small[16:], deliveries)
-	st.parts[0], st.parts[1] = st.small[:18], nil
-	if _, err := st.wal.Append(kindRequeued, nil, st.parts[:1]); err == nil {
-		st.keeper.active = true
-	}
+	st.note(owed{kind: kindRequeued, queue: q.ID, first: seq, deliveries: deliveries})
 }
 
 // spillBacklog bounds what waits for the disk while bodies are written out.
@@ -153,6 +129,10 @@ func (st *store) answer(x *waiter, ok bool) {
 // afterCommit calls fn once everything that was appended so far is safe, at once
 // if it is.
 func (st *store) afterCommit(fn func()) {
+	if len(st.owed) > 0 && !st.pay() {
+		st.paid = append(st.paid, fn)
+		return
+	}
 	if st.waiters.empty() && st.wal.End() <= st.wal.Committed() {
 		fn()
 		return

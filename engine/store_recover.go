@@ -25,6 +25,7 @@ type recovery struct {
 	mono, wall int64 // now: monotonic nanoseconds, milliseconds since 1970
 	deliveries map[dyingKey]uint16
 	messages   uint64
+	lastID     uint64 // highest id of a durable queue that the log names
 	refs       []walRef
 	// broker is set while the log of a loop is read that is no more: messages go
 	// into the logs of the shards that their queues belong to now.
@@ -33,7 +34,20 @@ type recovery struct {
 }
 
 func newRecovery(st *store, l *walLog, queues map[uint64]*queue.Queue) *recovery {
-	return &recovery{st: st, log: l, queues: queues, mono: monotonic(), wall: wallMillis(), deliveries: map[dyingKey]uint16{}}
+	r := &recovery{st: st, log: l, queues: queues, mono: monotonic(), wall: wallMillis(), deliveries: map[dyingKey]uint16{}}
+	if clock := st.opts.hooks.clock; clock != nil {
+		r.mono, r.wall = clock()
+	}
+	return r
+}
+
+// names notes the id of a queue. A queue may stand in the log and not in the catalog,
+// when a crash came before its definition was durable: its id must not be given to
+// another, which would get its messages.
+func (r *recovery) names(id uint64) {
+	if id < transientID {
+		r.lastID = max(r.lastID, id)
+	}
 }
 
 // State implements wal.Recoverer.
@@ -42,6 +56,7 @@ func (r *recovery) State(b []byte) error {
 		return errStatePiece
 	}
 	id := binary.LittleEndian.Uint64(b[1:])
+	r.names(id)
 	q := r.queues[id]
 	switch b[0] {
 	case pieceQueue:
@@ -76,10 +91,15 @@ func (r *recovery) AckSet(id uint64, set *walAckSet) error {
 
 // Ack implements wal.Recoverer.
 func (r *recovery) Ack(id, first, last uint64) error {
+	r.names(id)
 	if q := r.queues[id]; q != nil {
 		q.RecoverAck(first, last, func(p queue.Place) {
 			r.messages--
 			r.release(q, p)
+			if r.broker != nil {
+				// It was copied: the other log must know as well that it is done.
+				r.broker.Shards[q.Shard].store.note(owed{queue: id, first: p.Seq, last: p.Seq})
+			}
 		})
 	}
 	return nil
@@ -100,6 +120,9 @@ func (r *recovery) release(q *queue.Queue, p queue.Place) {
 
 // Record implements wal.Recoverer.
 func (r *recovery) Record(rec *walRecord) error {
+	for _, ref := range rec.Refs {
+		r.names(ref.Queue)
+	}
 	switch rec.Kind {
 	case kindMessage:
 		return r.message(rec)
@@ -110,6 +133,7 @@ func (r *recovery) Record(rec *walRecord) error {
 		if err != nil || len(b) != 16 {
 			return eventError(rec, err)
 		}
+		r.names(binary.LittleEndian.Uint64(b))
 		if q := r.queues[binary.LittleEndian.Uint64(b)]; q != nil {
 			q.RecoverLease(binary.LittleEndian.Uint64(b[8:]))
 		}
@@ -201,7 +225,7 @@ func (r *recovery) move(rec *walRecord, h *core.StoredHead) error {
 func (r *recovery) recover(at walPosition, refs []walRef, h *core.StoredHead) {
 	for i, ref := range refs {
 		q := r.queues[ref.Queue]
-		in := queue.Recovered{Deadline: r.deadline(q, h)}
+		in := queue.Recovered{Deadline: r.deadline(q, h), Priority: h.Priority}
 		in.Place = queue.Place{Seq: ref.Seq, Pos: uint64(at), Size: h.BodyLen, Logged: true, Carrier: i == 0}
 		r.logOf(q).Retain(at, cost(in.Place))
 		if old, twice := q.Recover(in); twice {
@@ -230,6 +254,7 @@ func (r *recovery) deadline(q *queue.Queue, h *core.StoredHead) int64 {
 
 // end applies what had to wait for the messages.
 func (r *recovery) end() {
+	r.st.shard.Broker.catalog.used(r.lastID)
 	for k, n := range r.deliveries {
 		r.queues[k.queue].RecoverDeliveries(k.seq, n)
 	}

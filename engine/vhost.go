@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"hash/fnv"
 	"sync"
 	"sync/atomic"
 
@@ -52,6 +53,27 @@ type Binding struct {
 	Args   core.Args
 }
 
+// forMatcher is the binding as the source's matcher knows it.
+func (b *Binding) forMatcher() exchange.Binding {
+	out := exchange.Binding{Dest: b.Dest, Key: b.Key, Args: b.Args}
+	switch d := b.Dest.(type) {
+	case *queue.Queue:
+		out.Name = "q" + d.Name
+	case *Exchange:
+		out.Name = "x" + d.Name
+	}
+	return out
+}
+
+// nameSeed begins the random choices of an exchange. They are to be even, not
+// unforeseeable: made of the name, they are the same in every run, so that
+// simulations replay.
+func nameSeed(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return h.Sum64()
+}
+
 type bindingID struct {
 	dest exchange.Dest
 	key  string
@@ -87,7 +109,7 @@ func newExchange(name string, s ExchangeSettings) *Exchange {
 		Internal: s.Internal, Alternate: s.Alternate, Args: s.Args,
 		bindings: map[bindingID]*Binding{},
 	}
-	m := exchange.New(s.Kind)
+	m := exchange.New(s.Kind, exchange.Options{Args: s.Args, Seed: nameSeed(name)})
 	x.matcher.Store(&m)
 	return x
 }
@@ -147,7 +169,7 @@ func (v *VHost) Bind(source *Exchange, dest exchange.Dest, key string, args core
 		v.incoming[dest] = in
 	}
 	in[b] = struct{}{}
-	m := (*source.matcher.Load()).Bind(exchange.Binding{Dest: dest, Key: key, Args: args})
+	m := (*source.matcher.Load()).Bind(b.forMatcher())
 	source.matcher.Store(&m)
 	v.epoch.Add(1)
 	return nil
@@ -199,7 +221,7 @@ func (v *VHost) unbind(b *Binding) {
 			delete(v.incoming, b.Dest)
 		}
 	}
-	m := (*x.matcher.Load()).Unbind(exchange.Binding{Dest: b.Dest, Key: b.Key, Args: b.Args})
+	m := (*x.matcher.Load()).Unbind(b.forMatcher())
 	x.matcher.Store(&m)
 	v.epoch.Add(1)
 	if x.AutoDelete && len(x.bindings) == 0 && !x.deleted.Load() {

@@ -18,11 +18,16 @@ type matchCase struct {
 }
 
 func bindMany(k Kind, n int, binding func(i int, q *queue) Binding) Matcher {
-	m := New(k)
+	m := New(k, Options{})
 	for i, q := range makeQueues(n) {
 		m = m.Bind(binding(i, q))
 	}
 	return m
+}
+
+// weighted gives the bindings weights in turn.
+func weighted(weights ...string) func(int, *queue) Binding {
+	return func(i int, q *queue) Binding { return hashBinding(q, weights[i%len(weights)]) }
 }
 
 func topicPatterns(n int) Matcher {
@@ -42,7 +47,7 @@ func matchCases() []matchCase {
 		return Binding{Dest: q, Args: core.Args{"x-match": text("any"), "region": text("eu"), "customer": number(int64(i))}}
 	}
 	one := &queue{0}
-	nested := New(Topic).Bind(Binding{Dest: one, Key: "#.a.#.a.#.a.#"}).Bind(Binding{Dest: one, Key: "#.b.#"})
+	nested := New(Topic, Options{}).Bind(Binding{Dest: one, Key: "#.a.#.a.#.a.#"}).Bind(Binding{Dest: one, Key: "#.b.#"})
 	return []matchCase{
 		{"direct/10000", bindMany(Direct, 10_000, own), "queue-4711", nil, 0, 1},
 		{"direct/miss", bindMany(Direct, 10_000, own), "queue-x", nil, 0, 0},
@@ -58,6 +63,11 @@ func matchCases() []matchCase {
 		{"topic/nested", nested, "x.a.y.a.b.a.a.z", nil, 0, 1},
 		{"headers/1", bindMany(Headers, 18, rules), "", headers, 0, 1},
 		{"headers/10000", bindMany(Headers, 10_000, rules), "", headers, 0, 1},
+		{"hash/10", bindMany(ConsistentHash, 10, weighted("1", "1")), "k", nil, 0, 1},
+		{"hash/10 weights", bindMany(ConsistentHash, 10, weighted("1", "7")), "k", nil, 0, 1},
+		{"hash/1000", bindMany(ConsistentHash, 1000, weighted("1", "1")), "k", nil, 0, 1},
+		{"modulus/1000", bindMany(ModulusHash, 1000, weighted("1", "1")), "k", nil, 0, 1},
+		{"random/1000", bindMany(Random, 1000, weighted("1", "1")), "k", nil, 0, 1},
 		{"headers/any 1000", bindMany(Headers, 1000, anyRules), "", headers, 0, 1000},
 	}
 }

@@ -5,43 +5,42 @@ import "ringmq/engine/core"
 // Kind is an exchange type.
 type Kind uint8
 
-// The exchange types that every virtual host offers (EXC-01).
+// The exchange types: four that every virtual host offers (EXC-01), and those
+// that choose one destination for each message (XT-01, XT-03).
 const (
 	Direct Kind = iota
 	Fanout
 	Topic
 	Headers
+	ConsistentHash
+	ModulusHash
+	Random
 )
+
+// kindNames are the names that clients use, in the order of the kinds.
+var kindNames = [...]string{"direct", "fanout", "topic", "headers", "x-consistent-hash", "x-modulus-hash", "x-random"}
 
 // ParseKind returns the kind that a client names in a declare.
 func ParseKind(name string) (Kind, bool) {
-	switch name {
-	case "direct":
-		return Direct, true
-	case "fanout":
-		return Fanout, true
-	case "topic":
-		return Topic, true
-	case "headers":
-		return Headers, true
+	for k, known := range kindNames {
+		if name == known {
+			return Kind(k), true
+		}
 	}
 	return 0, false
 }
 
 // String returns the name that clients use.
 func (k Kind) String() string {
-	switch k {
-	case Direct:
-		return "direct"
-	case Fanout:
-		return "fanout"
-	case Topic:
-		return "topic"
-	case Headers:
-		return "headers"
+	if int(k) < len(kindNames) {
+		return kindNames[k]
 	}
 	return "unknown"
 }
+
+// Chooses reports that an exchange of this type sends a message to one of its
+// destinations, however many keys the message has.
+func (k Kind) Chooses() bool { return k >= ConsistentHash }
 
 // Dest is where a binding leads: a pointer to a queue or to an exchange of the
 // catalog. Values are compared with ==, so a pointer is the only right thing to
@@ -54,6 +53,24 @@ type Binding struct {
 	Dest Dest
 	Key  string
 	Args core.Args
+	// Name is the destination's, unlike any other's. Types that choose one
+	// destination go by it, so that after a restart a key leads where it did.
+	Name string
+}
+
+// Options are what a declare says about an exchange beside its kind.
+type Options struct {
+	// Args are the arguments. REQUIRES: ValidateExchange accepted them.
+	Args core.Args
+	// Seed begins the sequence of a type that chooses at random.
+	Seed uint64
+}
+
+// Properties is what a message's Fields may offer beside its headers: the
+// properties that have a field of their own in the protocol, by their names
+// there, message_id and the like.
+type Properties interface {
+	Property(name string) (core.Value, bool)
 }
 
 // Matcher selects destinations. It is immutable: any loop may call Match on any
@@ -70,12 +87,13 @@ type Matcher interface {
 	Match(key []byte, headers core.Fields, out []Dest) []Dest
 	// UsesKey reports whether the result depends on the key.
 	UsesKey() bool
-	// UsesHeaders reports whether the result depends on the headers.
+	// UsesHeaders reports whether the result depends on anything beside the key,
+	// so that it must not be remembered: headers, properties, chance.
 	UsesHeaders() bool
 }
 
 // New returns a matcher of kind k without bindings.
-func New(k Kind) Matcher {
+func New(k Kind, o Options) Matcher {
 	switch k {
 	case Fanout:
 		return &fanoutMatcher{}
@@ -83,6 +101,12 @@ func New(k Kind) Matcher {
 		return &topicMatcher{}
 	case Headers:
 		return &headersMatcher{}
+	case ConsistentHash:
+		return &consistentMatcher{on: hashInputOf(o.Args)}
+	case ModulusHash:
+		return &modulusMatcher{}
+	case Random:
+		return &randomMatcher{sequence: newSequence(o.Seed)}
 	}
 	return &directMatcher{}
 }

@@ -24,7 +24,7 @@ func TestMatchersAgainstReference(t *testing.T) {
 		for seed := uint64(1); seed <= 40; seed++ {
 			t.Run(fmt.Sprintf("%s/seed%d", k, seed), func(t *testing.T) {
 				w := &world{k, rand.New(rand.NewPCG(seed, uint64(k))), makeQueues(1 + int(seed)*2)}
-				m, bs := New(k), bindings(nil)
+				m, bs := New(k, Options{}), bindings(nil)
 				var kept []version
 				for range 150 {
 					b := w.binding()
@@ -69,8 +69,9 @@ func TestUses(t *testing.T) {
 	for _, c := range []struct {
 		kind         Kind
 		key, headers bool
-	}{{Direct, true, false}, {Fanout, false, false}, {Topic, true, false}, {Headers, false, true}} {
-		if m := New(c.kind); m.UsesKey() != c.key || m.UsesHeaders() != c.headers {
+	}{{Direct, true, false}, {Fanout, false, false}, {Topic, true, false}, {Headers, false, true}, {ConsistentHash, true, false},
+		{ModulusHash, true, false}, {Random, false, true}} {
+		if m := New(c.kind, Options{}); m.UsesKey() != c.key || m.UsesHeaders() != c.headers {
 			t.Errorf("%s: UsesKey %v, UsesHeaders %v", c.kind, m.UsesKey(), m.UsesHeaders())
 		}
 		if k, ok := ParseKind(c.kind.String()); !ok || k != c.kind {
@@ -88,7 +89,7 @@ func TestUses(t *testing.T) {
 // key is a binding of its own and the queue stays until the last is gone.
 func TestLastBindingRemovesDestination(t *testing.T) {
 	q := &queue{1}
-	m := New(Fanout)
+	m := New(Fanout, Options{})
 	var all []Binding
 	for i := range 100 {
 		all = append(all, Binding{Dest: q, Key: fmt.Sprint(i)},
@@ -112,7 +113,7 @@ func TestLastBindingRemovesDestination(t *testing.T) {
 // simulation that replays it gets the same deliveries.
 func TestOrderOfBinding(t *testing.T) {
 	queues := makeQueues(2000)
-	m := New(Fanout)
+	m := New(Fanout, Options{})
 	for _, q := range queues {
 		m = m.Bind(Binding{Dest: q})
 	}
@@ -193,7 +194,7 @@ func bytesOfBinding(t *testing.T, c bindCase, n int) uint64 {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	m := New(c.kind)
+	m := New(c.kind, Options{})
 	for _, b := range all {
 		m = m.Bind(b)
 	}

@@ -30,7 +30,7 @@ func TestTopicPatterns(t *testing.T) {
 		{"*.*.*", []string{"..", "a.b.c"}, []string{".", "..."}},
 	} {
 		q := &queue{1}
-		m := New(Topic).Bind(Binding{Dest: q, Key: c.pattern})
+		m := New(Topic, Options{}).Bind(Binding{Dest: q, Key: c.pattern})
 		for want, keys := range map[int][]string{1: c.match, 0: c.not} {
 			for _, key := range keys {
 				if got := m.Match([]byte(key), nil, nil); len(got) != want {
@@ -54,7 +54,7 @@ func TestFieldCase1(t *testing.T) {
 	}
 	queues := makeQueues(len(patterns))
 	one := &queue{100}
-	separate, together := New(Topic), New(Topic)
+	separate, together := New(Topic, Options{}), New(Topic, Options{})
 	for i, p := range patterns {
 		separate = separate.Bind(Binding{Dest: queues[i], Key: p})
 		together = together.Bind(Binding{Dest: one, Key: p})
@@ -115,7 +115,7 @@ func TestTopicWorkIsBounded(t *testing.T) {
 	}
 	hostile["mixed"] = mixed
 	for name, patterns := range hostile {
-		m := New(Topic)
+		m := New(Topic, Options{})
 		for i, p := range patterns {
 			m = m.Bind(Binding{Dest: &queue{i}, Key: p})
 		}
@@ -131,7 +131,7 @@ func TestTopicWorkIsBounded(t *testing.T) {
 
 // TestTopicForgetsNodes: what binds put into the trie, unbinds take out again.
 func TestTopicForgetsNodes(t *testing.T) {
-	m := New(Topic)
+	m := New(Topic, Options{})
 	q := &queue{1}
 	patterns := []string{"", "#", "*", "a.b.c", "a.b", "a.#.b.#", "a.*.c", "#.#"}
 	for _, p := range patterns {

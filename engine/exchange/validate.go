@@ -18,9 +18,14 @@ const (
 	matchAnyWithX = "any-with-x"
 )
 
-// ValidateBinding checks a new binding's arguments (BIND-07). The error has the
-// text that clients see; the caller adds code and scope, 406 on the channel.
+// ValidateBinding checks a new binding's key and arguments (BIND-07, BIND-09).
+// The error has the text that clients see; the caller adds code and scope, 406
+// on the channel.
 func ValidateBinding(k Kind, key string, args core.Args) error {
+	if k == ConsistentHash {
+		_, err := parseWeight(key)
+		return err
+	}
 	v, ok := args[matchArg]
 	if k != Headers || !ok {
 		return nil
@@ -55,6 +60,9 @@ func quoteTerm(v core.Value) string {
 }
 
 func quoteBinary(s string) string {
+	if s == "" {
+		return "<<>>"
+	}
 	var b strings.Builder
 	b.WriteString(`<<"`)
 	for i := range len(s) {

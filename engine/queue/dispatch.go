@@ -118,7 +118,7 @@ func (q *Queue) hold(e *entry) {
 		e.flags &^= entryAhead
 		q.ahead -= int(e.size)
 	}
-	e.state = stateUnacked
+	e.setState(stateUnacked)
 	if e.deliveries < 1<<16-1 {
 		e.deliveries++
 	}
@@ -174,7 +174,7 @@ func (q *Queue) settled(c *Consumer) {
 // that held it, nil for basic.get.
 func (q *Queue) Ack(seq uint64, c *Consumer) {
 	e := q.order.at(seq)
-	if e == nil || e.state != stateUnacked {
+	if e == nil || e.state() != stateUnacked {
 		return
 	}
 	q.over(seq, e)
@@ -190,13 +190,13 @@ func (q *Queue) Ack(seq uint64, c *Consumer) {
 // never reached the consumer, so it does not count as handed out.
 func (q *Queue) Requeue(seq uint64, c *Consumer, undelivered bool) {
 	e := q.order.at(seq)
-	if e == nil || e.state != stateUnacked {
+	if e == nil || e.state() != stateUnacked {
 		return
 	}
 	if undelivered && e.deliveries > 0 {
 		e.deliveries--
 	}
-	e.state = stateReady
+	e.setState(stateReady)
 	if e.msg == nil {
 		q.addAbsent(1)
 	}

@@ -13,12 +13,14 @@ const (
 	stateGone uint8 = iota
 	stateReady
 	stateUnacked
+
+	stateMask = 3
 )
 
 // What is known of an entry beside its state.
 const (
 	// entryIndexed: it has its record in the index of deadlines.
-	entryIndexed uint8 = 1 << iota
+	entryIndexed uint8 = 4 << iota
 	// entryLogged: the log brings it back after a restart.
 	entryLogged
 	// entryCarrier: its part of the log's record is the body; see Place.
@@ -35,9 +37,13 @@ type entry struct {
 	pos        uint64        // of its record in the shard's log, 0 = it has none
 	size       uint32        // bytes of body
 	deliveries uint16
-	state      uint8
-	flags      uint8
+	flags      uint8 // state in the lowest two bits, then the flags above
+	priority   uint8 // of a queue that orders by it
 }
+
+func (e *entry) state() uint8 { return e.flags & stateMask }
+
+func (e *entry) setState(s uint8) { e.flags = e.flags&^stateMask | s }
 
 func (e *entry) is(flag uint8) bool { return e.flags&flag != 0 }
 

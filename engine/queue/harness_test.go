@@ -79,6 +79,8 @@ type fakeHost struct {
 	dead   []deadLetter
 	unused int
 	graves []*Grave
+	// store, if set, has the bodies of dead letters that are not in memory.
+	store *fakeStore
 	// onDead, if set, sees each dead letter at once.
 	onDead func(m *core.Message, why core.DeathReason)
 }
@@ -104,8 +106,14 @@ func (h *fakeHost) Schedule(_ *Queue, at int64) {
 	}
 }
 
-func (h *fakeHost) DeadLetter(_ *Queue, d Dead) {
+func (h *fakeHost) DeadLetter(q *Queue, d Dead) {
 	m, why := d.Msg, d.Why
+	if m == nil {
+		m = h.store.body(d.Pos)
+	}
+	if d.Pos != 0 {
+		defer h.store.Leave(q, d.Place)
+	}
 	h.dead = append(h.dead, deadLetter{idOf(m), why})
 	if h.onDead != nil {
 		h.onDead(m, why)

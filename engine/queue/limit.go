@@ -64,7 +64,7 @@ func (q *Queue) unready(e *entry) {
 // nothing (basic.reject and nack with requeue off).
 func (q *Queue) Discard(seq uint64, c *Consumer) {
 	e := q.order.at(seq)
-	if e == nil || e.state != stateUnacked {
+	if e == nil || e.state() != stateUnacked {
 		return
 	}
 	q.unacked--

@@ -52,7 +52,8 @@ type model struct {
 	used      int32 // places of window that are taken
 	settled   []uint64
 	nextID    uint64
-	discard   *refEntry // being rejected
+	discard   *refEntry  // being rejected
+	store     *fakeStore // nil: everything is in memory
 }
 
 func (m *model) fatalf(format string, args ...any) {
@@ -200,7 +201,7 @@ func (m *model) died(msg *core.Message, why core.DeathReason) {
 		if e.state != stateReady || e.deadline == 0 || e.deadline > m.now {
 			m.fatalf("message %d expires: state %d, deadline %d, now %d", id, e.state, e.deadline, m.now)
 		}
-		if e.deadline == neverDue && e.fresh && m.anyCredit() {
+		if e.deadline == neverDue && e.fresh && m.anyCredit() && m.store == nil {
 			m.fatalf("message %d expires, and a consumer was ready", id)
 		}
 	case core.DiedMaxLength:
@@ -223,6 +224,9 @@ func (m *model) anyCredit() bool {
 func (m *model) settle(budget int) {
 	before := m.count(stateReady)
 	more := m.q.Settle(m.now, budget)
+	for m.store != nil && m.store.answer(m.q) {
+		more = m.q.Settle(m.now, budget)
+	}
 	for _, e := range m.entries {
 		if e.deadline == neverDue && e.state == stateReady && more {
 			continue // waits for its chance
@@ -269,7 +273,7 @@ func (m *model) publish() {
 	if m.s.Overflow == DropHead {
 		m.admit() // whatever happens inside, it is in already
 	}
-	accepted := m.q.Publish(msg, m.now)
+	accepted := m.publishOne(msg)
 	if m.incoming == nil { // judged already: it went in and perhaps out
 		if !accepted {
 			m.fatalf("message %d is refused, and was in", e.id)
@@ -399,7 +403,11 @@ func (m *model) settleHeld() {
 
 func (m *model) get() {
 	noAck := m.rng.IntN(3) == 0
-	g, ok := m.q.take(noAck, m.now)
+	g, state := m.q.Get(noAck, m.now)
+	for state == GotLater && m.store.answer(m.q) {
+		g, state = m.q.Get(noAck, m.now)
+	}
+	ok := state == GotOne
 	first := m.first()
 	if ok != (first != nil) {
 		m.fatalf("got %v, ready %d", ok, m.count(stateReady))
@@ -480,6 +488,9 @@ func (m *model) step() {
 	}
 	if m.rng.IntN(3) == 0 {
 		m.settle(core.DispatchBatch)
+	}
+	if m.store != nil && m.rng.IntN(3) == 0 {
+		m.q.PageOut()
 	}
 	for _, g := range m.host.graves {
 		g.Free(m.host.arena, m.rng.IntN(200))

@@ -14,6 +14,7 @@ type fifo struct {
 	tail     uint64   // next sequence number
 	live     int      // entries that are not gone
 	returned seqHeap  // ready entries before head
+	levels   *levels  // order by priority; then head and returned mean nothing
 }
 
 // push appends a ready entry and returns its sequence number.
@@ -23,12 +24,15 @@ func (f *fifo) push(a core.Arena, m *core.Message, deadline int64, pos uint64, f
 		f.chunks = append(f.chunks, newChunk(a))
 	}
 	c := f.chunks[index>>chunkShift]
-	c.entries[index&chunkMask] = entry{msg: m, deadline: deadline, pos: pos, size: uint32(m.BodyLen()), state: stateReady, flags: flags}
+	c.entries[index&chunkMask] = entry{msg: m, deadline: deadline, pos: pos, size: uint32(m.BodyLen()), flags: stateReady | flags}
 	c.live++
 	c.resident++
 	f.live++
 	seq := f.tail
 	f.tail++
+	if f.levels != nil {
+		f.pushLevel(m.Priority, seq)
+	}
 	return seq
 }
 
@@ -43,7 +47,7 @@ func (f *fifo) at(seq uint64) *entry {
 		return nil
 	}
 	e := &c.entries[index&chunkMask]
-	if e.state == stateGone {
+	if e.state() == stateGone {
 		return nil
 	}
 	return e
@@ -51,9 +55,12 @@ func (f *fifo) at(seq uint64) *entry {
 
 // first returns the next ready entry in order without taking it.
 func (f *fifo) first() (uint64, *entry) {
+	if f.levels != nil {
+		return f.levels.first(f)
+	}
 	for len(f.returned) > 0 {
 		seq := f.returned[0]
-		if e := f.at(seq); e != nil && e.state == stateReady {
+		if e := f.at(seq); e != nil && e.state() == stateReady {
 			return seq, e
 		}
 		f.returned.pop()
@@ -65,7 +72,7 @@ func (f *fifo) first() (uint64, *entry) {
 			f.head = f.base + (index | chunkMask + 1)
 			continue
 		}
-		if e := &c.entries[index&chunkMask]; e.state == stateReady {
+		if e := &c.entries[index&chunkMask]; e.state() == stateReady {
 			return f.head, e
 		}
 		f.head++
@@ -78,6 +85,10 @@ func (f *fifo) first() (uint64, *entry) {
 
 // taken moves order past an entry that first returned.
 func (f *fifo) taken(seq uint64) {
+	if f.levels != nil {
+		f.levels.taken(f.at(seq).priority, seq)
+		return
+	}
 	if seq == f.head {
 		f.head++
 		return
@@ -89,6 +100,10 @@ func (f *fifo) taken(seq uint64) {
 
 // giveBack puts a delivered entry back in its original place.
 func (f *fifo) giveBack(seq uint64) {
+	if f.levels != nil {
+		f.levels.giveBack(f.at(seq).priority, seq)
+		return
+	}
 	if seq < f.head {
 		f.returned.push(seq)
 	}
@@ -99,7 +114,7 @@ func (f *fifo) remove(a core.Arena, seq uint64) {
 	i := int((seq - f.base) >> chunkShift)
 	c := f.chunks[i]
 	e := &c.entries[(seq-f.base)&chunkMask]
-	e.state = stateGone
+	e.setState(stateGone)
 	if e.msg != nil {
 		e.msg = nil
 		c.resident--
@@ -159,6 +174,18 @@ func (f *fifo) reset(a core.Arena) {
 	}
 	f.base, f.head = f.tail, f.tail
 	f.returned = f.returned[:0]
+	if f.levels != nil {
+		f.levels.clear()
+	}
+}
+
+// pushLevel enters a new entry into its level. Everything may have been delivered
+// as far as head is concerned.
+func (f *fifo) pushLevel(priority uint8, seq uint64) {
+	level := f.levels.levelOf(priority)
+	f.at(seq).priority = level
+	f.levels.push(level, seq)
+	f.head = f.tail
 }
 
 // release gives the kept chunk back, for a queue that went idle.

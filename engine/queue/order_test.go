@@ -209,13 +209,13 @@ func stepFifo(rng *rand.Rand, h *fakeHost, f *fifo, ref *refOrder) string {
 				break
 			}
 			f.taken(seq)
-			e.state = stateUnacked
+			e.setState(stateUnacked)
 			ref.states[seq] = stateUnacked
 		}
 	case 4:
 		for range rng.IntN(40) {
 			if seq, ok := ref.pick(rng, stateUnacked); ok {
-				f.at(seq).state = stateReady
+				f.at(seq).setState(stateReady)
 				f.giveBack(seq)
 				ref.states[seq] = stateReady
 			}

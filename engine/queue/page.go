@@ -34,7 +34,7 @@ func (q *Queue) readAhead() {
 			seq = q.order.base + (index | chunkMask) + 1
 			continue
 		}
-		if e := &c.entries[index&chunkMask]; e.state == stateReady && e.msg == nil {
+		if e := &c.entries[index&chunkMask]; e.state() == stateReady && e.msg == nil {
 			q.aheadAt = seq
 			q.load(seq, e)
 			return
@@ -47,14 +47,21 @@ func (q *Queue) readAhead() {
 // Absent reports whether the entry seq waits for its body, which stands at pos.
 func (q *Queue) Absent(seq, pos uint64) bool {
 	e := q.order.at(seq)
-	return e != nil && e.msg == nil && e.pos == pos && e.state == stateReady && !q.deleted
+	return e != nil && e.msg == nil && e.pos == pos && e.state() == stateReady && !q.deleted
+}
+
+// TallyAbsent makes sum count the queue's ready messages whose body is on the disk
+// only, from now on and those that there are.
+func (q *Queue) TallyAbsent(sum *int64) {
+	q.absentTally = sum
+	*sum += int64(q.absent)
 }
 
 // addAbsent counts ready messages whose body is on the disk only.
 func (q *Queue) addAbsent(n int) {
 	q.absent += n
-	if q.AbsentTally != nil {
-		*q.AbsentTally += int64(n)
+	if q.absentTally != nil {
+		*q.absentTally += int64(n)
 	}
 }
 
@@ -124,7 +131,7 @@ func (q *Queue) pageOut(c *chunk, seq uint64, e *entry) bool {
 	e.msg.Release(q.host.Arena())
 	e.msg = nil
 	c.resident--
-	if e.state == stateReady {
+	if e.state() == stateReady {
 		q.addAbsent(1)
 	}
 	return true
@@ -154,7 +161,7 @@ func (q *Queue) PageOut() (bytes int64, round bool) {
 		n++
 		e := &c.entries[index&chunkMask]
 		atHead := seq >= f.head && seq < f.head+headEntries
-		if e.state != stateGone && e.msg != nil && !e.is(entryAhead) && !atHead {
+		if e.state() != stateGone && e.msg != nil && !e.is(entryAhead) && !atHead {
 			size := int64(e.msg.Size())
 			if !q.pageOut(c, seq, e) {
 				break // the log takes no more now

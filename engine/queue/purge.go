@@ -40,6 +40,9 @@ func (q *Queue) bury() {
 	tail := q.order.tail
 	q.host.Bury(&Grave{order: q.order, next: q.order.base, store: q.store})
 	q.order = fifo{base: tail, head: tail, tail: tail}
+	if q.Settings.MaxPriority > 0 {
+		q.order.levels = newLevels(uint8(q.Settings.MaxPriority))
+	}
 	q.ready, q.unacked, q.readyBytes = 0, 0, 0
 	q.addAbsent(-q.absent)
 	q.ahead = 0

@@ -52,6 +52,7 @@ type Settings struct {
 	DeadExchange string
 	DeadKey      string
 	DeadKeySet   bool
+	MaxPriority  int16 // highest level of a queue with priorities, 0 = none
 }
 
 // Queue is one queue. Name, ID, Shard, Owner and Settings never change and may
@@ -76,9 +77,6 @@ type Queue struct {
 	// that it has; ListAt is the place in its list.
 	Known, Listed bool
 	ListAt        int
-	// AbsentTally, if set, sums up over queues how many ready messages have their
-	// body on the disk only. Owned by the loop.
-	AbsentTally *int64
 	// WasShard is the shard whose log still holds the queue's messages after the
 	// number of loops fell, -1 otherwise. Used while starting only.
 	WasShard int
@@ -104,11 +102,12 @@ type Queue struct {
 	leased, leaseFrom, leaseAsked uint64
 	deliveredTo                   uint64 // no recovered entry from here on was delivered
 
-	absent  int    // ready entries whose body is not in memory
-	ahead   int    // bytes read back and not delivered yet
-	aheadAt uint64 // where reading back goes on
-	pageAt  uint64 // where PageOut goes on
-	loading bool   // a Load is under way
+	absent      int    // ready entries whose body is not in memory
+	absentTally *int64 // the sum of absent over queues, see TallyAbsent
+	ahead       int    // bytes read back and not delivered yet
+	aheadAt     uint64 // where reading back goes on
+	pageAt      uint64 // where PageOut goes on
+	loading     bool   // a Load is under way
 
 	// Seen is what other loops may look at, as of the last Settle.
 	Seen Gauges
@@ -157,10 +156,14 @@ func (q *Queue) show() {
 // New makes an empty queue. It may be called on any loop, before the queue is
 // known to anybody; Attach binds it to its host.
 func New(name string, id uint64, shard int, s Settings) *Queue {
-	return &Queue{
+	q := &Queue{
 		Name: name, ID: id, Shard: shard, Settings: s, WasShard: -1,
 		limited: s.MaxLength >= 0 || s.MaxBytes >= 0,
 	}
+	if s.MaxPriority > 0 {
+		q.order.levels = newLevels(uint8(s.MaxPriority))
+	}
+	return q
 }
 
 // Attach binds the queue to its shard. Any loop may call it once, before the

@@ -7,13 +7,15 @@ package queue
 type Recovered struct {
 	Place
 	Deadline int64 // monotonic nanoseconds, 0 = never expires
+	Priority uint8 // of the message
 }
 
 // RecoverFloor says that every sequence number below floor is done.
 func (q *Queue) RecoverFloor(floor uint64) {
 	f := &q.order
-	if len(f.chunks) == 0 && floor > f.base {
-		f.base, f.head = floor, floor
+	// Whole chunks, so that prepend can always go down to zero.
+	if start := floor &^ chunkMask; len(f.chunks) == 0 && start > f.base {
+		f.base, f.head = start, start
 	}
 	f.tail = max(f.tail, floor)
 }
@@ -41,15 +43,18 @@ func (q *Queue) Recover(r Recovered) (old Place, twice bool) {
 		f.chunks[index>>chunkShift] = c
 	}
 	e := &c.entries[index&chunkMask]
-	if e.state == stateReady {
+	if e.state() == stateReady {
 		old = placeOf(r.Seq, e)
 		e.pos = r.Pos
 		e.flags &^= entryCarrier
 		e.carry(r.Carrier)
 		return old, true
 	}
-	*e = entry{deadline: r.Deadline, pos: r.Pos, size: r.Size, state: stateReady, flags: entryLogged}
+	*e = entry{deadline: r.Deadline, pos: r.Pos, size: r.Size, flags: stateReady | entryLogged}
 	e.carry(r.Carrier)
+	if f.levels != nil {
+		e.priority = f.levels.levelOf(r.Priority)
+	}
 	c.live++
 	f.live++
 	q.ready++
@@ -68,10 +73,6 @@ func (e *entry) carry(on bool) {
 func (q *Queue) prepend(seq uint64) {
 	f := &q.order
 	n := (f.base - seq + chunkMask) >> chunkShift
-	if n<<chunkShift > f.base {
-		// The base is not a multiple of the chunk size: start over at zero.
-		n = (f.base + chunkMask) >> chunkShift
-	}
 	chunks := make([]*chunk, int(n)+len(f.chunks))
 	copy(chunks[n:], f.chunks)
 	f.chunks = chunks
@@ -96,7 +97,7 @@ func (q *Queue) RecoverAck(first, last uint64, gone func(Place)) {
 			seq = f.base + (index | chunkMask) + 1
 			continue
 		}
-		if e := &c.entries[index&chunkMask]; e.state == stateReady {
+		if e := &c.entries[index&chunkMask]; e.state() == stateReady {
 			gone(placeOf(seq, e))
 			q.ready--
 			q.readyBytes -= int64(e.size)
@@ -109,7 +110,7 @@ func (q *Queue) RecoverAck(first, last uint64, gone func(Place)) {
 // recoverGone takes one entry out without the short cuts of a running queue, which
 // would move the base.
 func (q *Queue) recoverGone(c *chunk, e *entry, i int) {
-	e.state = stateGone
+	e.setState(stateGone)
 	c.live--
 	q.order.live--
 	q.addAbsent(-1)
@@ -127,6 +128,9 @@ func (q *Queue) RecoverLease(upTo uint64) {
 
 // RecoverDeliveries says how often a message had been handed out.
 func (q *Queue) RecoverDeliveries(seq uint64, deliveries uint16) {
+	if (seq-q.order.base)>>chunkShift >= uint64(len(q.order.chunks)) {
+		return // it is done, and so is everything near it
+	}
 	if e := q.order.at(seq); e != nil {
 		e.deliveries = max(e.deliveries, deliveries)
 	}
@@ -153,6 +157,9 @@ func (q *Queue) RecoverEnd() {
 		f.tail = f.base + n<<chunkShift
 	}
 	f.head = f.base
+	if f.levels != nil {
+		f.head = f.tail
+	}
 	q.leaseFrom = f.tail
 	for i, c := range f.chunks {
 		if c == nil || c.live == 0 {
@@ -160,7 +167,7 @@ func (q *Queue) RecoverEnd() {
 		}
 		for j := range c.entries {
 			e := &c.entries[j]
-			if e.state != stateReady {
+			if e.state() != stateReady {
 				continue
 			}
 			seq := f.base + uint64(i)<<chunkShift + uint64(j)
@@ -169,6 +176,9 @@ func (q *Queue) RecoverEnd() {
 			}
 			if e.deliveries > 0 {
 				q.deliveredTo = seq + 1
+			}
+			if f.levels != nil {
+				f.levels.push(e.priority, seq)
 			}
 			if e.deadline != 0 {
 				q.index(seq, e)
@@ -202,7 +212,7 @@ func (q *Queue) EachDelivered(from, lease uint64, n int, f func(seq uint64, deli
 			seq = o.base + (index | chunkMask) + 1
 			continue
 		}
-		if e := &c.entries[index&chunkMask]; e.state != stateGone && e.is(entryLogged) &&
+		if e := &c.entries[index&chunkMask]; e.state() != stateGone && e.is(entryLogged) &&
 			(e.deliveries > 1 || e.deliveries == 1 && seq >= lease) {
 			f(seq, e.deliveries)
 		}
@@ -235,11 +245,11 @@ func (q *Queue) EachGap(from uint64, n int, f func(first, last uint64)) (next ui
 // gaps calls f for the gaps of a chunk that begins at start.
 func (c *chunk) gaps(start, from, end uint64, f func(first, last uint64)) {
 	for seq := from; seq < end; seq++ {
-		if c.entries[seq-start].state != stateGone {
+		if c.entries[seq-start].state() != stateGone {
 			continue
 		}
 		first := seq
-		for seq+1 < end && c.entries[seq+1-start].state == stateGone {
+		for seq+1 < end && c.entries[seq+1-start].state() == stateGone {
 			seq++
 		}
 		f(first, seq)

@@ -81,7 +81,7 @@ func (q *Queue) over(seq uint64, e *entry) {
 
 // forget takes an entry out whose message and place somebody else looks after.
 func (q *Queue) forget(seq uint64, e *entry) {
-	if e.msg == nil && e.state == stateReady {
+	if e.msg == nil && e.state() == stateReady {
 		q.addAbsent(-1)
 	}
 	if e.is(entryAhead) {
@@ -151,13 +151,20 @@ func (q *Queue) BeforeLog() {
 
 // Leased implements the answer to Store.Lease.
 func (q *Queue) Leased(upTo uint64) {
-	if upTo > q.leased {
+	if upTo > q.leased && q.leaseFrom != frozen {
 		q.leased = upTo
 		if q.ready > 0 && !q.deleted {
 			q.host.MarkDirty(q)
 		}
 	}
 }
+
+// frozen is a leaseFrom that no message reaches.
+const frozen = ^uint64(0)
+
+// Freeze ends deliveries of what the log keeps: the checkpoint that says what was
+// delivered is being written, and must stay true.
+func (q *Queue) Freeze() { q.leased, q.leaseFrom, q.leaseAsked = 0, frozen, frozen }
 
 // NextSeq is the sequence number that the next message will get.
 func (q *Queue) NextSeq() uint64 { return q.order.tail }

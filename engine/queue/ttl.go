@@ -80,7 +80,7 @@ func (q *Queue) expire(now int64) (more bool) {
 		if e == nil {
 			continue
 		}
-		if e.state != stateReady {
+		if e.state() != stateReady {
 			e.flags &^= entryIndexed
 			continue
 		}
@@ -100,7 +100,7 @@ func (q *Queue) overdue(now int64) bool {
 // expireZeros drops what had no time to live and found no consumer.
 func (q *Queue) expireZeros() {
 	for _, seq := range q.zeros {
-		if e := q.order.at(seq); e != nil && e.state == stateReady && e.deadline == neverDue {
+		if e := q.order.at(seq); e != nil && e.state() == stateReady && e.deadline == neverDue {
 			q.expireEntry(seq, e)
 		}
 	}

@@ -143,7 +143,7 @@ func hotCases() []hotCase {
 // TestAllocsMessage: from frame bytes to frame bytes, no step of a message's way
 // allocates in steady state.
 func TestAllocsMessage(t *testing.T) {
-	for _, c := range hotCases() {
+	for _, c := range append(hotCases(), specialCases()...) {
 		want := 0.0
 		if c.name == "get" {
 			want = 2 // the arguments and the answer of a method that is no message path
@@ -162,7 +162,7 @@ func TestAllocsMessage(t *testing.T) {
 }
 
 func BenchmarkMessage(b *testing.B) {
-	for _, c := range hotCases() {
+	for _, c := range append(hotCases(), specialCases()...) {
 		b.Run(c.name, func(b *testing.B) {
 			h, run := c.make(b)
 			run()

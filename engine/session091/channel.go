@@ -39,7 +39,8 @@ type channel struct {
 	freeSlots []uint32                // of slots, those that are free
 	slotOf    map[*queue.Queue]uint32 // slots of basic.get
 	consumers map[string]*consumer
-	prefetch  uint16 // of consumers made from now on
+	replies   *replyConsumer // of direct reply-to, nil for none
+	prefetch  uint16         // of consumers made from now on
 	window    *queue.Window
 	current   string // the queue declared last (QUE-08)
 }
@@ -109,6 +110,8 @@ func (ch *channel) end() {
 		s.Unsubscribe(&k.sub, nil)
 	}
 	ch.consumers = nil
+	ch.endReplies()
+	ch.pub.extras = extras{}
 	ch.unacked.each(func(r *record) {
 		sl := &ch.slots[r.slot]
 		if r.counted {

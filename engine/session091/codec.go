@@ -12,33 +12,65 @@ const headFixed = 12
 // codec reads and writes stored AMQP 0-9-1 headers for the engine.
 type codec struct{}
 
-// fields is lazy access to a message's headers table.
+// fields is lazy access to a message's headers and properties.
 type fields struct {
 	m       *core.Message
 	decoded bool
-	table   amqp091.Table
+	props   amqp091.Properties
+}
+
+// decode reads the header once, when somebody asks.
+func (f *fields) decode() {
+	if !f.decoded {
+		f.decoded = true
+		if f.props.Decode(f.m.Head()[headFixed:]) != nil {
+			f.props = amqp091.Properties{}
+		}
+	}
 }
 
 // Lookup implements core.Fields. Strings are views into the message.
 func (f *fields) Lookup(name string) (core.Value, bool) {
-	if !f.decoded {
-		f.decoded = true
-		var p amqp091.Properties
-		if p.Decode(f.m.Head()[headFixed:]) == nil {
-			f.table = p.Headers
-		}
-	}
-	v, ok := f.table.Lookup(name)
+	f.decode()
+	v, ok := f.props.Headers.Lookup(name)
 	if !ok {
 		return core.Value{}, false
 	}
 	return toValue(v), true
 }
 
+// Property implements exchange.Properties: those that an exchange may go by
+// (XT-01). Strings are views into the message.
+func (f *fields) Property(name string) (core.Value, bool) {
+	f.decode()
+	p := &f.props
+	switch {
+	case name == "message_id" && p.Flags&amqp091.FlagMessageID != 0:
+		return core.Value{Kind: core.KindString, Str: frame.String(p.MessageID), Type: "longstr"}, true
+	case name == "correlation_id" && p.Flags&amqp091.FlagCorrelationID != 0:
+		return core.Value{Kind: core.KindString, Str: frame.String(p.CorrelationID), Type: "longstr"}, true
+	case name == "timestamp" && p.Flags&amqp091.FlagTimestamp != 0:
+		return core.Value{Kind: core.KindTime, Int: int64(p.Timestamp), Type: "timestamp"}, true
+	}
+	return core.Value{}, false
+}
+
 // fieldsOf prepares the loop's Fields for a message, without decoding yet.
 func (codec) fieldsOf(lp *loopState, m *core.Message) core.Fields {
-	lp.fields = fields{m: m}
+	lp.fields.m, lp.fields.decoded = m, false
 	return &lp.fields
+}
+
+// MoreKeys implements engine.Codec: the keys of CC (DLX-02). BCC is never stored.
+func (codec) MoreKeys(m *core.Message) (keys [][]byte) {
+	var p amqp091.Properties
+	if p.Decode(m.Head()[headFixed:]) != nil {
+		return nil
+	}
+	if v, ok := p.Headers.Lookup(headerCC); ok && v.Tag == 'A' {
+		keys = appendKeys(nil, v.Data)
+	}
+	return keys
 }
 
 // Headers implements engine.Codec.
@@ -133,7 +165,7 @@ func (codec) AppendDeath(dst []byte, m *core.Message, queueName string, why core
 	_, seen := p.Headers.Lookup("x-first-death-reason")
 	for key, v := range p.Headers.All() {
 		switch name := string(key); {
-		case name == "x-death", name == "BCC", rekeyed && name == "CC":
+		case name == "x-death", name == headerBCC, rekeyed && name == headerCC:
 		case name == "x-last-death-reason", name == "x-last-death-queue", name == "x-last-death-exchange":
 		default:
 			headers = amqp091.AppendRaw(headers, name, v)
@@ -171,7 +203,7 @@ func deathEntry(entries []amqp091.Table, p *amqp091.Properties, m *core.Message,
 		}
 	}
 	keys := amqp091.ItemString(nil, string(m.Key()))
-	if cc, ok := p.Headers.Lookup("CC"); ok && cc.Tag == 'A' {
+	if cc, ok := p.Headers.Lookup(headerCC); ok && cc.Tag == 'A' {
 		for item := range cc.Array() {
 			if s, ok := item.Str(); ok {
 				keys = amqp091.ItemString(keys, string(s))

@@ -57,15 +57,16 @@ func (ch *channel) consume(args []byte) {
 	if !ch.decode(id, m.Decode(args)) || !ch.validName(m.ConsumerTag) {
 		return
 	}
+	if string(m.Queue) == replyQueue {
+		ch.consumeReplies(&m)
+		return
+	}
 	q := ch.named(m.Queue, id)
 	if q == nil {
 		return
 	}
-	tag := string(m.ConsumerTag)
-	if tag == "" {
-		tag = generated("amq.ctag-")
-	} else if _, used := ch.consumers[tag]; used {
-		ch.c.fail(amqp091.NotAllowed, id, "attempt to reuse consumer tag '"+tag+"'")
+	tag, ok := ch.newTag(m.ConsumerTag)
+	if !ok {
 		return
 	}
 	priority := int64(0)
@@ -89,6 +90,19 @@ func (ch *channel) consume(args []byte) {
 	}
 	ch.consumers[tag] = k
 	ch.subscribe(k, m.NoWait)
+}
+
+// newTag is the tag of a new consumer (BAS-02). It answers and returns false if it
+// is in use.
+func (ch *channel) newTag(wanted []byte) (tag string, ok bool) {
+	if tag = string(wanted); tag == "" {
+		return generated("amq.ctag-"), true
+	}
+	if _, used := ch.consumers[tag]; used || ch.replies != nil && ch.replies.tag == tag {
+		ch.c.fail(amqp091.NotAllowed, amqp091.MethodBasicConsume, "attempt to reuse consumer tag '"+tag+"'")
+		return "", false
+	}
+	return tag, true
 }
 
 func (ch *channel) subscribe(k *consumer, noWait bool) {
@@ -121,6 +135,9 @@ func (ch *channel) cancel(args []byte) {
 	noWait := m.NoWait
 	k := ch.consumers[tag]
 	if k == nil {
+		if ch.replies != nil && ch.replies.tag == tag {
+			ch.endReplies()
+		}
 		ch.sendOK(noWait, &amqp091.BasicCancelOk{ConsumerTag: []byte(tag)})
 		return
 	}

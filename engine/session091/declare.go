@@ -66,6 +66,10 @@ func (ch *channel) declareQueue(args []byte) {
 		return
 	}
 	name := cleanName(m.Queue)
+	if isReplyName(name) {
+		ch.declareReplies(name, m.NoWait)
+		return
+	}
 	if m.Passive {
 		ch.passiveQueue(name, m.NoWait)
 		return

@@ -31,10 +31,15 @@ type consumer struct {
 
 // init prepares what is the same in every delivery.
 func (k *consumer) init() {
-	k.prefix = make([]byte, 0, amqp091.FrameHeaderSize+5+len(k.tag))
-	k.prefix = amqp091.AppendFrameHead(k.prefix, amqp091.FrameMethod, k.ch.id, 0)
-	k.prefix = append(k.prefix, 0, 60, 0, 60, byte(len(k.tag)))
-	k.prefix = append(k.prefix, k.tag...)
+	k.prefix = deliverPrefix(k.ch.id, k.tag)
+}
+
+// deliverPrefix is basic.deliver up to and including the consumer tag.
+func deliverPrefix(ch uint16, tag string) []byte {
+	b := make([]byte, 0, amqp091.FrameHeaderSize+5+len(tag))
+	b = amqp091.AppendFrameHead(b, amqp091.FrameMethod, ch, 0)
+	b = append(b, 0, 60, 0, 60, byte(len(tag)))
+	return append(b, tag...)
 }
 
 // Full implements queue.Sink. A connection whose peer is gone swallows what is

@@ -103,6 +103,7 @@ func (c *conn) sendStart() {
 	for _, name := range []string{
 		"publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify",
 		"consumer_priorities", "authentication_failure_close", "per_consumer_qos", "connection.blocked",
+		"direct_reply_to",
 	} {
 		caps = amqp091.AppendBool(caps, name, true)
 	}

@@ -42,6 +42,7 @@ type txPublish struct {
 	m         *core.Message
 	target    *engine.Exchange
 	mandatory bool
+	more      [][]byte // further keys of its own
 }
 
 type txSettle struct {
@@ -66,7 +67,7 @@ func (ch *channel) txSelect(args []byte) {
 
 // publish holds a message until the commit. It takes over the reference.
 func (t *txState) publish(ch *channel, m *core.Message) {
-	t.publishes = append(t.publishes, txPublish{m, ch.pub.target, ch.pub.mandatory})
+	t.publishes = append(t.publishes, txPublish{m: m, target: ch.pub.target, mandatory: ch.pub.mandatory})
 }
 
 func (t *txState) settle(kind settleKind, tag uint64) {
@@ -149,7 +150,15 @@ func (ch *channel) txCommit(args []byte) {
 
 func (ch *channel) txPublish(t *txState, p txPublish) {
 	s := ch.c.shard
-	queues, _ := s.Route(ch.c.vhost, p.target, p.m.Key(), ch.c.srv.codec.fieldsOf(ch.c.lp, p.m))
+	queues := ch.routeSpecial(p.m, p.target, p.more)
+	if to := ch.requesters(nil, p.m, p.target, p.more); len(to) > 0 {
+		if len(queues) == 0 {
+			t.waiting++
+			ch.reply(p.m, to, p.mandatory, true, 0)
+			return
+		}
+		ch.sendReplies(p.m, to)
+	}
 	if len(queues) == 0 {
 		if p.mandatory {
 			ch.giveBack(p.m)

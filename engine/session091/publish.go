@@ -25,6 +25,7 @@ type publishing struct {
 	key       []byte
 	mandatory bool
 	immediate bool
+	toReply   bool // exchange and key name a requester (DRT-03)
 	target    *engine.Exchange
 	epoch     uint64
 	routed    bool // route holds for target and key at epoch
@@ -33,7 +34,11 @@ type publishing struct {
 	props []byte // of the last content header that was checked
 	flags uint16
 	prio  uint8
-	ttl   int64
+	// special says what that header asks for beside routing by one key; extras
+	// holds what it needs.
+	special special
+	ttl     int64
+	extras  extras
 }
 
 // publishMethod handles basic.publish. args is valid during the call.
@@ -71,6 +76,7 @@ func (ch *channel) publishMethod(args []byte) {
 		// The views must point into the copy: decode it, it is known good.
 		_ = m.Decode(p.args)
 		p.exchange, p.key, p.mandatory, p.immediate = m.Exchange, m.RoutingKey, m.Mandatory, m.Immediate
+		p.toReply = len(m.Exchange) == 0 && isReplyKey(m.RoutingKey)
 	}
 	p.epoch, p.routed = epoch, false
 	p.target = ch.c.vhost.Exchange(p.exchange)
@@ -112,6 +118,9 @@ func (ch *channel) headerFrame(payload []byte) {
 	if p.target == nil || p.target.Internal || p.immediate || p.err != nil || int64(h.BodySize) > ch.c.srv.opts.MessageSizeMax {
 		ch.refusePublish(h.BodySize)
 		return
+	}
+	if p.special&specialList != 0 {
+		payload = p.extras.header(payload)
 	}
 	m := core.NewMessage(ch.c.shard.Arena(), p.exchange, p.key, payload, int(h.BodySize))
 	if m == nil {
@@ -179,6 +188,10 @@ func (ch *channel) bodyDone() {
 func (ch *channel) complete() {
 	m := ch.pub.msg
 	ch.pub.msg = nil
+	if ch.pub.toReply || ch.pub.special&specialKeys != 0 {
+		ch.completeSpecial(m)
+		return
+	}
 	if ch.tx != nil {
 		ch.tx.publish(ch, m)
 		return
@@ -266,6 +279,9 @@ func (ch *channel) publishConfirmed(m *core.Message, queues []*queue.Queue, seq 
 // routeOf finds the queues of a message, from the channel's memory if it can.
 func (ch *channel) routeOf(m *core.Message, x *engine.Exchange) []*queue.Queue {
 	p := &ch.pub
+	if p.special&specialKeys != 0 {
+		return ch.routeSpecial(m, x, p.extras.keys)
+	}
 	if p.routed && x == p.target && ch.tx == nil {
 		return p.route
 	}

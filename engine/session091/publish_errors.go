@@ -2,6 +2,8 @@ package session091
 
 import (
 	"fmt"
+	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"ringmq/engine/core"
@@ -137,7 +139,7 @@ func (ch *channel) checkProps(b []byte) bool {
 		ch.c.fail(amqp091.FrameError, amqp091.MethodBasicPublish, "cannot decode content header: "+err.Error())
 		return false
 	}
-	p.flags, p.prio, p.ttl = 0, 0, 0
+	p.flags, p.prio, p.ttl, p.special = 0, 0, 0, 0
 	if props.Flags&amqp091.FlagDeliveryMode != 0 && props.DeliveryMode == 2 {
 		p.flags |= core.FlagPersistent
 	}
@@ -147,6 +149,10 @@ func (ch *channel) checkProps(b []byte) bool {
 	remember := true
 	if props.Flags&amqp091.FlagExpiration != 0 {
 		ttl, problem := parseExpiration(string(props.Expiration))
+		if ttl >= expirationAbsoluteMin {
+			ttl, problem = untilMillis(ttl, time.Now().UnixMilli())
+			remember = false // it is another time to live at any other time
+		}
 		if problem != "" {
 			p.err = core.Refuse(core.PreconditionFailed, "invalid expiration '%s': %s", props.Expiration, problem)
 			remember = false
@@ -157,6 +163,9 @@ func (ch *channel) checkProps(b []byte) bool {
 	if props.Flags&amqp091.FlagUserID != 0 && string(props.UserID) != ch.c.user {
 		p.err = core.Refuse(core.PreconditionFailed,
 			"user_id property set to '%s' but authenticated user was '%s'", props.UserID, ch.c.user)
+		remember = false
+	}
+	if props.Flags&(amqp091.FlagHeaders|amqp091.FlagReplyTo) != 0 && !ch.checkExtras(&props) {
 		remember = false
 	}
 	if !remember || len(b) > propsMemoMax {
@@ -170,6 +179,18 @@ func (ch *channel) checkProps(b []byte) bool {
 // propsMemoMax is the longest property list that a channel remembers: beyond
 // it the comparison costs as much as the check.
 const propsMemoMax = 512
+
+// expirationAbsoluteMin is the smallest expiration that is a point in time, in
+// milliseconds since 1970, as JMS clients send it, and no time to live.
+const expirationAbsoluteMin = 1_000_000_000_000
+
+// untilMillis makes a time to live of a point in time; one that has passed is 0.
+func untilMillis(at, now int64) (ms int64, problem string) {
+	if ms = max(at-now, 0); ms > core.TTLMillisMax {
+		return 0, "{value_too_large," + strconv.FormatInt(at, 10) + "}"
+	}
+	return ms, ""
+}
 
 // parseExpiration reads the expiration property in milliseconds (BAS-18).
 func parseExpiration(s string) (ms int64, problem string) {
@@ -194,7 +215,7 @@ func parseExpiration(s string) (ms int64, problem string) {
 		return 0, fmt.Sprintf("{leftover_string,%q}", digits[i:])
 	case negative && ms > 0:
 		return 0, "{value_negative," + s + "}"
-	case ms > core.TTLMillisMax:
+	case ms > core.TTLMillisMax && ms < expirationAbsoluteMin:
 		return 0, "{value_too_large," + digits + "}"
 	}
 	return ms, ""

@@ -56,6 +56,7 @@ type loopState struct {
 	confirming []*channel // have confirms to send at the end of the turn
 	paced      []paced    // publishers that wait for consumers
 	paceTimer  ring.Timer
+	replies    replyTable // consumers of direct reply-to
 	stashes    stashPool
 	chunks     chunkPool
 	fields     fields
