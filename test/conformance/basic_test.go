@@ -291,7 +291,6 @@ func TestBAS_08_ReachedByOtherWays(t *testing.T) {
 			}
 		})
 		t.Run("CC", func(t *testing.T) {
-			pending(t, b, "sender-selected distribution")
 			c := connect(t, b).open(1)
 			c.confirm(1)
 			q := c.newQueue(1)

@@ -217,7 +217,6 @@ func TestCNF_08_EndToEnd(t *testing.T) {
 // TestCNF_08_SenderSelected: CC routes belong to the one publish and its one confirm.
 func TestCNF_08_SenderSelected(t *testing.T) {
 	harness.ForEachBackend(t, func(t *testing.T, b *harness.Broker) {
-		pending(t, b, "sender-selected distribution")
 		c := connect(t, b).open(1)
 		c.confirm(1)
 		x, q1, q2 := c.newExchange(1, "direct"), c.newQueue(1), c.newQueue(1)

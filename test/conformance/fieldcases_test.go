@@ -9,7 +9,7 @@ import (
 )
 
 // Field cases 1, 3, 9 and 11 are in binding_test.go, confirm_test.go and handshake_test.go, next to their spec lines.
-// Cases 7 and 17 belong to features that are not built yet (hash exchange, direct reply-to).
+// Cases 7 and 17 are in choice_test.go and replyto_test.go.
 
 // TestF5_UnknownExchangeType: the channel fails, not the process nor other channels' work.
 func TestF5_UnknownExchangeType(t *testing.T) {

@@ -33,11 +33,3 @@ func eventually(t testing.TB, what string, cond func() bool) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
-
-// pending skips a test of a feature that a later step builds; RINGMQ_TEST_PENDING=1 runs it all the same.
-func pending(t *testing.T, b *harness.Broker, feature string) {
-	t.Helper()
-	if !b.External() && os.Getenv("RINGMQ_TEST_PENDING") == "" {
-		t.Skip("not built yet: " + feature)
-	}
-}

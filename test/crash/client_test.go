@@ -24,6 +24,8 @@ type run struct {
 	finish chan struct{}
 	// ending is set before the broker is ended: from then on errors are what the clients must expect.
 	ending atomic.Bool
+	// atCommit, if set, is called after each commit-ok.
+	atCommit func()
 
 	mu      sync.Mutex
 	problem error

@@ -200,9 +200,18 @@ func kill(t *testing.T, backend string, seed uint64, rounds int) Counts {
 	if rng.IntN(2) == 0 {
 		opts.Args = []string{"--wal-segment-size", "1MiB"}
 	}
+	slow, err := harness.FaultsBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for round := range rounds + 1 {
 		opts.Cores = []string{"0,1", "0,1", "0"}[rng.IntN(3)]
-		h.Note("loops on %s", opts.Cores)
+		opts.Binary, opts.Env = "", nil
+		if round < rounds && rng.IntN(3) == 0 {
+			// What is answered before the disk has it is lost with the process then, and not a moment later written.
+			opts.Binary, opts.Env = slow, []string{"RINGMQ_TEST_FAULT=delay:" + strconv.Itoa(1+rng.IntN(10))}
+		}
+		h.Note("loops on %s %v", opts.Cores, opts.Env)
 		b, err := harness.Launch(opts)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)

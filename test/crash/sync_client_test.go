@@ -110,6 +110,9 @@ func (t *transaction) act() error {
 	if err := t.ch.TxCommit(); err != nil {
 		return err
 	}
+	if t.r.atCommit != nil {
+		t.r.atCommit()
+	}
 	t.event(Committed, 0)
 	for _, id := range t.open {
 		t.event(Confirmed, id)
@@ -118,7 +121,7 @@ func (t *transaction) act() error {
 }
 
 func (t *transaction) fill() error {
-	for range 1 + t.rng.IntN(6) {
+	for range t.rng.IntN(7) {
 		to := t.to[t.rng.IntN(len(t.to))]
 		t.id++
 		m, event := t.r.message(t.id, size(t.rng)/4, to.route, true)
