@@ -180,15 +180,13 @@ func (st *store) writeDeliveries(q *queue.Queue, entries *int) bool {
 func (st *store) writeGaps(q *queue.Queue, chunks *int) bool {
 	w := &st.checkpoint
 	var set walAckSet
-	floor := q.Floor()
+	floor, dying := q.Floor(), st.dyingOf(q)
 	add := func(first, last uint64) {
-		for _, r := range st.withoutDying(q, first, last) {
-			set.AddRange(r.first, r.last)
-		}
+		eachWithout(dying, first, last, set.AddRange)
 	}
-	if oldest := st.oldestDying(q); oldest < floor {
-		set.SetFloor(oldest)
-		add(oldest, floor-1)
+	if len(dying) > 0 && dying[0] < floor {
+		set.SetFloor(dying[0])
+		add(dying[0], floor-1)
 	} else {
 		set.SetFloor(floor)
 	}
@@ -204,38 +202,30 @@ func (st *store) writeGaps(q *queue.Queue, chunks *int) bool {
 	return true
 }
 
-// seqRange is some sequence numbers of a queue, both ends included.
-type seqRange struct{ first, last uint64 }
-
-// withoutDying cuts a range of a queue at the messages that left it and are not
-// done.
-func (st *store) withoutDying(q *queue.Queue, first, last uint64) (list []seqRange) {
-	var dying []uint64
+// dyingOf lists, in order, the messages that left a queue and are not done.
+func (st *store) dyingOf(q *queue.Queue) (list []uint64) {
 	for k := range st.dying {
-		if k.queue == q.ID && k.seq >= first && k.seq <= last {
-			dying = append(dying, k.seq)
+		if k.queue == q.ID {
+			list = append(list, k.seq)
 		}
 	}
-	slices.Sort(dying)
-	for _, seq := range dying {
+	slices.Sort(list)
+	return list
+}
+
+// eachWithout calls f for the parts of a range that dying, in order, leaves of it.
+func eachWithout(dying []uint64, first, last uint64, f func(first, last uint64)) {
+	at, _ := slices.BinarySearch(dying, first)
+	for _, seq := range dying[at:] {
+		if seq > last {
+			break
+		}
 		if seq > first {
-			list = append(list, seqRange{first, seq - 1})
+			f(first, seq-1)
 		}
 		first = seq + 1
 	}
 	if first <= last {
-		list = append(list, seqRange{first, last})
+		f(first, last)
 	}
-	return list
-}
-
-// oldestDying is the first message that left a queue and is not done.
-func (st *store) oldestDying(q *queue.Queue) uint64 {
-	oldest := ^uint64(0)
-	for k := range st.dying {
-		if k.queue == q.ID {
-			oldest = min(oldest, k.seq)
-		}
-	}
-	return oldest
 }

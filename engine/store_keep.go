@@ -266,3 +266,14 @@ func (st *store) buried(q *queue.Queue, p queue.Place) {
 	}
 	st.Leave(q, p)
 }
+
+// Purged implements queue.Store. What died before the purge and did not arrive in
+// its new place yet is not done.
+func (st *store) Purged(q *queue.Queue, first, last uint64) {
+	if !q.Known {
+		return
+	}
+	eachWithout(st.dyingOf(q), first, last, func(first, last uint64) {
+		st.note(owed{queue: q.ID, first: first, last: last})
+	})
+}

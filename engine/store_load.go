@@ -21,6 +21,8 @@ type bodyFetch struct {
 	body []byte // scratch for compressed bodies
 	done func(walChunk, error)
 	next *bodyFetch
+	// short: the system refused memory. Nothing is lost by that; it is tried again.
+	short bool
 }
 
 // loadPool keeps idle fetches with their buffers.
@@ -44,7 +46,7 @@ func (st *store) newFetch(done func(*bodyFetch, walChunk, error)) *bodyFetch {
 }
 
 func (st *store) endFetch(f *bodyFetch) {
-	f.q, f.done = nil, nil
+	f.q, f.done, f.short = nil, nil, false
 	if len(f.buf) == loadBytes && st.loads.count < loadsKept {
 		f.next = st.loads.idle
 		st.loads.idle = f
@@ -78,7 +80,7 @@ func (f *bodyFetch) filled(c walChunk, err error) {
 		st.lost(q, f.seq, f.pos, err)
 	default:
 		f.fill(&c)
-		if q.Absent(f.seq, uint64(f.pos)) {
+		if !f.short && q.Absent(f.seq, uint64(f.pos)) {
 			st.lost(q, f.seq, f.pos, errNotThere)
 		}
 	}
@@ -125,6 +127,7 @@ func (f *bodyFetch) message(r *walRecord) *core.Message {
 	if err != nil {
 		return nil
 	}
+	f.short = m == nil
 	return m
 }
 
@@ -174,7 +177,7 @@ func (f *bodyFetch) mourned(c walChunk, err error) {
 			}
 		}
 	}
-	if d := &deaths[0]; d.Msg == nil {
+	if d := &deaths[0]; d.Msg == nil && !f.short {
 		if err == nil {
 			err = errNotThere
 		}

@@ -23,17 +23,6 @@ func (st *store) Leave(q *queue.Queue, p queue.Place) {
 // Drop implements queue.Store.
 func (st *store) Drop(p queue.Place) { st.wal.Release(walPosition(p.Pos), cost(p)) }
 
-// Purged implements queue.Store. What died before the purge and did not arrive in
-// its new place yet is not done.
-func (st *store) Purged(q *queue.Queue, first, last uint64) {
-	if !q.Known {
-		return
-	}
-	for _, r := range st.withoutDying(q, first, last) {
-		st.note(owed{queue: q.ID, first: r.first, last: r.last})
-	}
-}
-
 // Lease implements queue.Store.
 func (st *store) Lease(q *queue.Queue, upTo uint64) {
 	st.know(q)
@@ -129,6 +118,9 @@ func (st *store) answer(x *waiter, ok bool) {
 // afterCommit calls fn once everything that was appended so far is safe, at once
 // if it is.
 func (st *store) afterCommit(fn func()) {
+	if st.closed {
+		return // nothing can be promised any more, and the process ends
+	}
 	if len(st.owed) > 0 && !st.pay() {
 		st.paid = append(st.paid, fn)
 		return

@@ -116,7 +116,7 @@ func (q *Queue) dispatch(budget int) bool {
 func (q *Queue) hold(e *entry) {
 	if e.is(entryAhead) {
 		e.flags &^= entryAhead
-		q.ahead -= int(e.size)
+		q.ahead -= e.inMemory()
 	}
 	e.setState(stateUnacked)
 	if e.deliveries < 1<<16-1 {

@@ -47,6 +47,10 @@ func (e *entry) setState(s uint8) { e.flags = e.flags&^stateMask | s }
 
 func (e *entry) is(flag uint8) bool { return e.flags&flag != 0 }
 
+// inMemory is about what an entry's message takes there, in bytes: an empty body
+// is not free.
+func (e *entry) inMemory() int { return int(e.size) + core.MessageOverheadBytes }
+
 const (
 	chunkShift   = 7
 	chunkEntries = 1 << chunkShift

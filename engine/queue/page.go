@@ -85,7 +85,7 @@ func (q *Queue) Fill(seq uint64, m *core.Message) {
 	e := q.order.at(seq)
 	e.msg = m
 	e.flags |= entryAhead
-	q.ahead += int(e.size)
+	q.ahead += e.inMemory()
 	q.addAbsent(-1)
 	q.order.chunks[(seq-q.order.base)>>chunkShift].resident++
 	q.aheadAt = seq + 1
@@ -126,7 +126,7 @@ func (q *Queue) pageOut(c *chunk, seq uint64, e *entry) bool {
 	}
 	if e.is(entryAhead) {
 		e.flags &^= entryAhead
-		q.ahead -= int(e.size)
+		q.ahead -= e.inMemory()
 	}
 	e.msg.Release(q.host.Arena())
 	e.msg = nil

@@ -85,7 +85,7 @@ func (q *Queue) forget(seq uint64, e *entry) {
 		q.addAbsent(-1)
 	}
 	if e.is(entryAhead) {
-		q.ahead -= int(e.size)
+		q.ahead -= e.inMemory()
 	}
 	q.order.remove(q.host.Arena(), seq)
 }
