@@ -10,11 +10,11 @@ require (
 	github.com/klauspost/compress v1.20.4
 	github.com/pawelgaczynski/giouring v0.0.0-20230826085535-69588b89acb9
 	github.com/rabbitmq/amqp091-go v1.16.0
+	go.etcd.io/bbolt v1.5.0
 	golang.org/x/sys v0.50.0
 )
 
 require (
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/mschoch/smat v0.2.0 // indirect
-	go.etcd.io/bbolt v1.5.0 // indirect
 )

@@ -52,6 +52,7 @@ type store struct {
 
 	paged   pagedCounts
 	absent  int64       // ready messages whose body is on the disk only
+	warm    int64       // bytes of bodies that are in memory as well as in the log
 	closing func(error) // the log is being closed; to be told
 	closed  bool        // nothing more may be given to it
 }
@@ -110,7 +111,7 @@ const storedOverhead = 128
 func (st *store) know(q *queue.Queue) {
 	if !q.Known {
 		q.Known = true
-		q.TallyAbsent(&st.absent)
+		q.Tally(&st.absent, &st.warm)
 		st.queues[q.ID] = q
 	}
 }

@@ -31,6 +31,10 @@ const (
 	// tightShare is the part of its share by which a shard may be over it before
 	// publishers wait.
 	tightShare = 8
+	// warmBytes is how much of what the log holds stays in memory as well, however
+	// much memory there is: fresh pages for more cost more of the processor than
+	// reading it back does.
+	warmBytes = 128 << 20
 	// pageQueues bounds the queues that one turn takes bodies from.
 	pageQueues = 32
 )
@@ -187,8 +191,11 @@ func (st *store) page() {
 	s, k := st.shard, &st.keeper
 	over, share := s.overBudget()
 	k.paging = over > 0 && s.now >= k.pageRested
-	if k.paging {
-		over = st.pageOut(over)
+	switch {
+	case k.paging:
+		over = st.pageOut(over, true)
+	case st.warm > warmBytes && s.now >= k.pageRested:
+		st.pageOut(st.warm-warmBytes, false)
 	}
 	st.press(&st.tight, k.paging && over > share/tightShare)
 }
@@ -208,16 +215,16 @@ func (st *store) press(reason *atomic.Bool, on bool) {
 	b.caughtUp(st.shard)
 }
 
-// pageOut lets about over bytes of bodies leave memory and returns what is left
-// to do.
-func (st *store) pageOut(over int64) int64 {
+// pageOut lets about over bytes of bodies leave memory, with spill also those that
+// have to be written for it, and returns what is left to do.
+func (st *store) pageOut(over int64, spill bool) int64 {
 	s, k := st.shard, &st.keeper
 	idle := 0 // queues in a row that had nothing to give
 	for n := 0; n < pageQueues && over > 0 && len(s.listed) > 0; n++ {
 		if k.pageAt >= len(s.listed) {
 			k.pageAt = 0
 		}
-		bytes, round := s.listed[k.pageAt].PageOut()
+		bytes, round := s.listed[k.pageAt].PageOut(spill)
 		over -= bytes
 		switch {
 		case bytes > 0:

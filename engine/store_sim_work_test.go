@@ -280,11 +280,11 @@ func (m *simModel) lineage(id uint64, size int, sq *simQueue, p *simPublisher, m
 // pageOut is shortness of memory.
 func (m *simModel) pageOut(s *Shard) {
 	if m.rng.IntN(2) == 0 {
-		s.store.pageOut(int64(m.rng.IntN(100000)))
+		s.store.pageOut(int64(m.rng.IntN(100000)), m.rng.IntN(2) == 0)
 		return
 	}
 	for _, q := range s.listed {
-		q.PageOut()
+		q.PageOut(m.rng.IntN(2) == 0)
 	}
 }
 

@@ -35,7 +35,7 @@ var syncLoses = map[string]string{
 
 // openStorage reads back definitions and messages. The loops exist and do not run.
 func (b *broker) openStorage() error {
-	store, err := openDefinitions(filepath.Join(b.dataPath, definitionsFile), b.o.Sync, b.storageFailed)
+	store, err := openDefinitions(filepath.Join(b.dataPath, definitionsFile), b.o.Sync, b.storageFailed, b.definitionsTrouble)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,16 @@ func (b *broker) openStorage() error {
 			"seconds", time.Since(r.started).Seconds())
 	}
 	return nil
+}
+
+// definitionsTrouble says that the disk has no room for definitions, or has again. Declares that
+// make something durable are answered with an error meanwhile, and take effect all the same.
+func (b *broker) definitionsTrouble(err error) {
+	if err != nil {
+		b.log.Error("definitions cannot be written for now: durable declares are answered with an error", "error", err)
+		return
+	}
+	b.log.Info("definitions can be written again")
 }
 
 // storageOpenError is the line for a log that cannot be opened.

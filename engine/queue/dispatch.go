@@ -129,6 +129,7 @@ func (q *Queue) hold(e *entry) {
 func (q *Queue) dropHeld(seq uint64, e *entry) {
 	e.msg.Release(q.host.Arena())
 	e.msg = nil
+	q.addWarm(-e.inMemory())
 	q.order.chunks[(seq-q.order.base)>>chunkShift].resident--
 }
 

@@ -50,11 +50,20 @@ func (q *Queue) Absent(seq, pos uint64) bool {
 	return e != nil && e.msg == nil && e.pos == pos && e.state() == stateReady && !q.deleted
 }
 
-// TallyAbsent makes sum count the queue's ready messages whose body is on the disk
-// only, from now on and those that there are.
-func (q *Queue) TallyAbsent(sum *int64) {
-	q.absentTally = sum
-	*sum += int64(q.absent)
+// Tally makes absent count the queue's ready messages whose body is on the disk
+// only, and warm the bytes of those that are in memory as well as in the log.
+func (q *Queue) Tally(absent, warm *int64) {
+	q.absentTally, q.warmTally = absent, warm
+	*absent += int64(q.absent)
+	*warm += q.warm
+}
+
+// addWarm counts bytes of bodies that could leave memory for nothing.
+func (q *Queue) addWarm(n int) {
+	q.warm += int64(n)
+	if q.warmTally != nil {
+		*q.warmTally += int64(n)
+	}
 }
 
 // addAbsent counts ready messages whose body is on the disk only.
@@ -86,6 +95,7 @@ func (q *Queue) Fill(seq uint64, m *core.Message) {
 	e.msg = m
 	e.flags |= entryAhead
 	q.ahead += e.inMemory()
+	q.addWarm(e.inMemory())
 	q.addAbsent(-1)
 	q.order.chunks[(seq-q.order.base)>>chunkShift].resident++
 	q.aheadAt = seq + 1
@@ -123,6 +133,8 @@ func (q *Queue) pageOut(c *chunk, seq uint64, e *entry) bool {
 		}
 		e.pos = pos
 		e.flags |= entryCarrier
+	} else {
+		q.addWarm(-e.inMemory())
 	}
 	if e.is(entryAhead) {
 		e.flags &^= entryAhead
@@ -138,15 +150,16 @@ func (q *Queue) pageOut(c *chunk, seq uint64, e *entry) bool {
 }
 
 // PageOut lets bodies leave memory, from where the last call stopped towards the
-// tail and round again, a bounded number of them. It returns the bytes that left
-// and reports whether it came round: then nothing is left that it could take.
-func (q *Queue) PageOut() (bytes int64, round bool) {
+// tail and round again, a bounded number of them; with spill also those that have
+// to be written to the log for it. It returns the bytes that left and reports
+// whether it came round: then nothing is left that it could take.
+func (q *Queue) PageOut(spill bool) (bytes int64, round bool) {
 	f := &q.order
-	if f.live == 0 {
+	if f.live == 0 || !spill && q.warm == 0 {
 		return 0, true
 	}
 	seq := max(q.pageAt, f.base)
-	for n := 0; n < pageScan; {
+	for n := 0; n < pageScan; n++ {
 		if seq >= f.tail {
 			q.pageAt = f.base
 			return bytes, true
@@ -155,13 +168,10 @@ func (q *Queue) PageOut() (bytes int64, round bool) {
 		c := f.chunks[index>>chunkShift]
 		if c == nil || c.resident == 0 {
 			seq = f.base + (index | chunkMask) + 1
-			n++
 			continue
 		}
-		n++
 		e := &c.entries[index&chunkMask]
-		atHead := seq >= f.head && seq < f.head+headEntries
-		if e.state() != stateGone && e.msg != nil && !e.is(entryAhead) && !atHead {
+		if q.mayLeave(seq, e) && (spill || e.pos != 0) {
 			size := int64(e.msg.Size())
 			if !q.pageOut(c, seq, e) {
 				break // the log takes no more now
@@ -172,4 +182,10 @@ func (q *Queue) PageOut() (bytes int64, round bool) {
 	}
 	q.pageAt = seq
 	return bytes, false
+}
+
+// mayLeave leaves alone what was just read back, and what goes out next.
+func (q *Queue) mayLeave(seq uint64, e *entry) bool {
+	atHead := seq >= q.order.head && seq < q.order.head+headEntries
+	return e.state() != stateGone && e.msg != nil && !e.is(entryAhead) && !atHead
 }

@@ -49,6 +49,9 @@ func (q *Queue) enqueue(m *core.Message, now int64, pos uint64, flags uint8) {
 		at = q.deadlineOf(m, now)
 	}
 	seq := q.order.push(q.host.Arena(), m, at, pos, flags)
+	if pos != 0 {
+		q.addWarm(m.BodyLen() + core.MessageOverheadBytes)
+	}
 	q.ready++
 	q.readyBytes += int64(m.BodyLen())
 	if at != 0 {

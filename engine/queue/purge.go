@@ -45,6 +45,7 @@ func (q *Queue) bury() {
 	}
 	q.ready, q.unacked, q.readyBytes = 0, 0, 0
 	q.addAbsent(-q.absent)
+	q.addWarm(-int(q.warm))
 	q.ahead = 0
 	q.deadlines = nil
 }

@@ -103,7 +103,9 @@ type Queue struct {
 	deliveredTo                   uint64 // no recovered entry from here on was delivered
 
 	absent      int    // ready entries whose body is not in memory
-	absentTally *int64 // the sum of absent over queues, see TallyAbsent
+	warm        int64  // bytes of bodies that are both in memory and in the log
+	absentTally *int64 // the sums of absent and warm over queues, see Tally
+	warmTally   *int64
 	ahead       int    // bytes read back and not delivered yet
 	aheadAt     uint64 // where reading back goes on
 	pageAt      uint64 // where PageOut goes on

@@ -81,7 +81,12 @@ func (q *Queue) over(seq uint64, e *entry) {
 
 // forget takes an entry out whose message and place somebody else looks after.
 func (q *Queue) forget(seq uint64, e *entry) {
-	if e.msg == nil && e.state() == stateReady {
+	switch {
+	case e.msg != nil:
+		if e.pos != 0 {
+			q.addWarm(-e.inMemory())
+		}
+	case e.state() == stateReady:
 		q.addAbsent(-1)
 	}
 	if e.is(entryAhead) {

@@ -207,7 +207,7 @@ func TestPageOut(t *testing.T) {
 	b.settle()
 	held := slices.Clone(sink.got)
 	same(t, "held", sink.ids(), upTo(1, 10))
-	if bytes, round := b.PageOut(); bytes == 0 || !round || b.absent == 0 {
+	if bytes, round := b.PageOut(true); bytes == 0 || !round || b.absent == 0 {
 		t.Fatalf("%d bytes, round %v, %d absent", bytes, round, b.absent)
 	}
 	b.want(590, 10)
@@ -240,7 +240,7 @@ func TestPageOut(t *testing.T) {
 func TestLost(t *testing.T) {
 	b, st := stored(t)
 	b.log(st, 200)
-	b.PageOut()
+	b.PageOut(true)
 	e := b.order.at(150)
 	if b.Lost(150, e.pos+1) || b.Lost(3, b.order.at(3).pos) {
 		t.Error("lost what is elsewhere, or in memory")
@@ -256,7 +256,7 @@ func TestSpillRefused(t *testing.T) {
 	b, st := stored(t)
 	st.refuse = true
 	b.publish(200)
-	if bytes, round := b.PageOut(); bytes != 0 || round || b.absent != 0 {
+	if bytes, round := b.PageOut(true); bytes != 0 || round || b.absent != 0 {
 		t.Errorf("%d bytes, round %v, %d absent", bytes, round, b.absent)
 	}
 	b.end()
