@@ -88,8 +88,11 @@ var queueArguments = []queueArgument{
 		s.MaxPriority = int16(max(v.Int, 0))
 		return bounds(v, 0, 255)
 	}},
+	{name: "x-single-active-consumer", boolean: true, check: func(v core.Value, s *queue.Settings) string {
+		s.SingleActive = v.Int != 0
+		return ""
+	}},
 	{name: "x-queue-master-locator", check: func(core.Value, *queue.Settings) string { return "" }},
-	{name: "x-single-active-consumer", planned: true},
 	{name: "x-delivery-limit", planned: true},
 	{name: "x-dead-letter-strategy", planned: true},
 	{name: "x-consumer-timeout", planned: true},

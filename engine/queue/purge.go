@@ -88,7 +88,7 @@ func (q *Queue) Delete(now int64) int {
 	}
 	q.bury()
 	q.zeros = nil
-	q.exclusive = nil
+	q.exclusive, q.active, q.standby = nil, nil, nil
 	q.show()
 	for _, c := range members {
 		c.Sink.Cancelled()

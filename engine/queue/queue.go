@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"ringmq/engine/core"
@@ -52,6 +53,7 @@ type Settings struct {
 	DeadExchange string
 	DeadKey      string
 	DeadKeySet   bool
+	SingleActive bool  // only one consumer at a time gets messages
 	MaxPriority  int16 // highest level of a queue with priorities, 0 = none
 }
 
@@ -91,6 +93,8 @@ type Queue struct {
 	readyBytes int64
 	members    []*Consumer
 	exclusive  *Consumer
+	active     *Consumer   // the one that gets messages, of a queue with SingleActive
+	standby    []*Consumer // those behind it, in the order in which they came
 	limited    bool
 	zeros      []uint64 // entries without any time to live, until this Settle
 	hadOne     bool     // had a consumer: auto-delete applies
@@ -190,12 +194,15 @@ func (q *Queue) Deleted() bool { return q.deleted }
 
 // Subscribe adds a consumer. It refuses when exclusivity forbids it (BAS-03).
 func (q *Queue) Subscribe(c *Consumer) bool {
-	if q.exclusive != nil || (c.Exclusive && len(q.members) > 0) {
+	if q.exclusive != nil || (c.Exclusive && (len(q.members) > 0 || q.Settings.SingleActive)) {
 		return false
 	}
 	c.queue = q
-	c.level = q.levelOf(c.Priority)
-	c.level.consumers++
+	if q.Settings.SingleActive && q.active != nil {
+		q.standby = append(q.standby, c)
+	} else {
+		q.activate(c)
+	}
 	c.index = len(q.members)
 	q.members = append(q.members, c)
 	q.hadOne = true
@@ -205,6 +212,43 @@ func (q *Queue) Subscribe(c *Consumer) bool {
 	c.offer()
 	q.host.MarkDirty(q)
 	return true
+}
+
+// activate lets a consumer take part in dispatch.
+func (q *Queue) activate(c *Consumer) {
+	c.level = q.levelOf(c.Priority)
+	c.level.consumers++
+	if q.Settings.SingleActive {
+		q.active = c
+	}
+}
+
+// deactivate is the end of that. Of a queue with a single active consumer the one
+// that waited longest is next (CSM-02); what the old one holds stays held.
+func (q *Queue) deactivate(c *Consumer) {
+	if c.level == nil {
+		if at := slices.Index(q.standby, c); at >= 0 {
+			q.standby = slices.Delete(q.standby, at, at+1)
+		}
+		return
+	}
+	l := c.level
+	c.level = nil
+	if l.consumers--; l.consumers == 0 {
+		at := slices.Index(q.levels, l)
+		q.levels = slices.Delete(q.levels, at, at+1)
+	}
+	if q.active != c {
+		return
+	}
+	q.active = nil
+	if len(q.standby) > 0 {
+		next := q.standby[0]
+		q.standby = slices.Delete(q.standby, 0, 1)
+		q.activate(next)
+		next.offer()
+		q.host.MarkDirty(q)
+	}
 }
 
 func (q *Queue) levelOf(priority int32) *level {
@@ -230,16 +274,8 @@ func (q *Queue) Unsubscribe(c *Consumer, now int64) {
 		return
 	}
 	c.park()
-	l := c.level
-	c.queue, c.level = nil, nil
-	if l.consumers--; l.consumers == 0 {
-		for i := range q.levels {
-			if q.levels[i] == l {
-				q.levels = append(q.levels[:i], q.levels[i+1:]...)
-				break
-			}
-		}
-	}
+	q.deactivate(c)
+	c.queue = nil
 	last := len(q.members) - 1
 	q.members[c.index] = q.members[last]
 	q.members[c.index].index = c.index

@@ -236,6 +236,46 @@ func TestPageOut(t *testing.T) {
 	}
 }
 
+// What is in the log as well may leave memory for nothing; the rest stays, and the
+// tally of such bytes is right all the way.
+func TestPageOutWarm(t *testing.T) {
+	b, st := stored(t)
+	var absent, warm int64
+	b.Tally(&absent, &warm)
+	b.publish(200)
+	if bytes, round := b.PageOut(false); bytes != 0 || !round || warm != 0 {
+		t.Errorf("without anything in the log %d bytes left, round %v, %d warm", bytes, round, warm)
+	}
+	b.log(st, 300)
+	if per := warm / 300; warm%300 != 0 || per < 8 {
+		t.Errorf("%d warm", warm)
+	}
+	for round := false; !round; {
+		_, round = b.PageOut(false)
+	}
+	if b.absent != 300 || absent != 300 || warm != 0 {
+		t.Errorf("%d absent, tally %d, %d warm", b.absent, absent, warm)
+	}
+	c, sink := b.consumer(nil)
+	for range 1000 {
+		b.settle()
+		for st.answer(b.Queue) {
+			b.settle()
+		}
+		for _, d := range slices.Clone(sink.got) {
+			b.Ack(d.seq, c)
+		}
+		if b.Ready() == 0 {
+			break
+		}
+	}
+	same(t, "delivered", sink.ids()[:500], upTo(1, 500))
+	if absent != 0 || warm != 0 || b.ahead != 0 {
+		t.Errorf("%d absent, %d warm, %d ahead", absent, warm, b.ahead)
+	}
+	b.end()
+}
+
 // A body that cannot be read goes alone.
 func TestLost(t *testing.T) {
 	b, st := stored(t)

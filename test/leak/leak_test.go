@@ -27,7 +27,7 @@ var gauges = []string{
 	"ringmq_input_waiting_bytes",
 	"ringmq_loop_connections", "ringmq_loop_out_chunks", "ringmq_loop_receive_buffers", "ringmq_loop_shared_buffers",
 	"ringmq_loop_slab_blocks", "ringmq_loop_slab_bytes",
-	"go_goroutines", "process_open_fds",
+	"go_goroutines",
 }
 
 func TestMain(m *testing.M) { harness.Main(m) }
