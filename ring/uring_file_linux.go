@@ -13,6 +13,9 @@ const uringWriteMax = 1 << 30
 
 var _ FileBackend = (*uring)(nil)
 
+// SyncsWrites implements syncWriter.
+func (u *uring) SyncsWrites() {}
+
 // WriteFile prepares the operation; it leaves with the turn's enter. A write with O_DIRECT over bytes that
 // exist is issued there and then; buffered ones and syncs go to a worker thread of the ring.
 func (u *uring) WriteFile(op *FileOp) {
@@ -22,6 +25,10 @@ func (u *uring) WriteFile(op *FileOp) {
 		addr := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(op.Rest))))
 		n := uint32(min(len(op.Rest), uringWriteMax))
 		uapi.PrepWrite(s, op.Fd, addr, n, uint64(op.Offset))
+	case FileWriteSync:
+		addr := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(op.Rest))))
+		uapi.PrepWrite(s, op.Fd, addr, uint32(len(op.Rest)), uint64(op.Offset))
+		s.OpFlags = uapi.RWFDsync
 	case FileSync:
 		uapi.PrepFsync(s, op.Fd, uapi.FsyncDatasync)
 	default:
