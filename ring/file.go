@@ -24,7 +24,7 @@ const (
 	FileNothing   FileAction = iota // completes with 0
 	FileWrite                       // writes Rest at Offset
 	FileSync                        // all that was written before is durable at completion (fdatasync)
-	FileWriteSync                   // FileWrite, durable at completion (RWF_DSYNC); only for a SyncWriter
+	FileWriteSync                   // FileWrite, durable at completion (RWF_DSYNC); only for a syncWriter
 )
 
 // syncWriter is a FileBackend that can carry out FileWriteSync.
@@ -42,6 +42,7 @@ type FileOp struct {
 	retries int  // in a row
 	tag     uint64
 	err     error
+	oneStep bool  // by FileWriteSync, all of it: decided at the beginning
 	began   int64 // a FileWriteSync, ns
 	done    func(error)
 	next    *FileOp // in the free list or the list of the finished
@@ -65,8 +66,7 @@ type fileState struct {
 	holds    int     // see HoldSpin
 
 	// For FileWriteSync, see oneStep.
-	oneStepAble bool  // the backend can
-	oneStepOff  bool  // never again
+	oneStepOn   bool  // the backend can, and nothing has spoken against it for good
 	oneStepRest int64 // how long it is left alone after it was slow, ns
 	oneStepFrom int64 // not before, ns
 	oneStepGood int   // in a row
@@ -100,8 +100,9 @@ func (l *Loop) WriteFile(fd int, offset int64, buf []byte, sync bool, done func(
 		l.stats.fileSyncs.add(1)
 	} else if len(buf) > 0 {
 		// A write that syncs itself need not cover what was written without a sync.
-		l.files.oneStepOff = true
+		l.files.oneStepOn = false
 	}
+	op.oneStep = sync && l.oneStep(len(buf))
 	l.files.inFlight++
 	l.startFile(op)
 }
@@ -134,7 +135,7 @@ func (l *Loop) takeFileOp() *FileOp {
 // startFile starts what is next to do: write the rest, then sync.
 func (l *Loop) startFile(op *FileOp) {
 	switch {
-	case len(op.Rest) > 0 && op.sync && l.oneStep(op):
+	case len(op.Rest) > 0 && op.oneStep:
 		op.Action = FileWriteSync
 		op.began = l.now
 	case len(op.Rest) > 0:
@@ -181,8 +182,8 @@ func (l *Loop) wrote(op *FileOp, res int32) (started bool) {
 func (l *Loop) fileFailed(op *FileOp, errno syscall.Errno) (started bool) {
 	again := errno == syscall.EINTR || errno == syscall.EAGAIN
 	if op.Action == FileWriteSync && (again || errno == syscall.EOPNOTSUPP || errno == syscall.EINVAL) {
-		// Not this way: all of it is written anew, and synced by itself.
-		l.files.oneStepOff = true
+		// Not this way: what is left is written anew, and synced by itself.
+		l.files.oneStepOn, op.oneStep = false, false
 		l.startFile(op)
 		return true
 	}
@@ -223,9 +224,9 @@ const (
 // it takes a tick of 4 ms where an fdatasync, carried out by a thread that belongs to the ring and
 // inherits our short slice (askShortSlice), takes 0.1. So it is tried, and left alone where it is slow. It
 // may cover its own bytes only (FUA), which is all there is unless something was written without a sync.
-func (l *Loop) oneStep(op *FileOp) bool {
+func (l *Loop) oneStep(bytes int) bool {
 	f := &l.files
-	return !f.oneStepOff && f.oneStepAble && len(op.Rest) <= oneStepBytes && l.now >= f.oneStepFrom
+	return f.oneStepOn && bytes <= oneStepBytes && l.now >= f.oneStepFrom
 }
 
 // judgeOneStep looks at how long a write took that synced itself.

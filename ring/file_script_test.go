@@ -47,7 +47,7 @@ func (b *scriptedFiles) Poll(wait int64) int {
 // end reports an operation's result.
 func (b *scriptedFiles) end(op *FileOp) {
 	res := int32(0)
-	if op.Action == FileWrite {
+	if op.Action == FileWrite || op.Action == FileWriteSync {
 		res = int32(len(op.Rest))
 	}
 	if len(b.results) > 0 {
@@ -60,14 +60,24 @@ func (b *scriptedFiles) end(op *FileOp) {
 func driveScripted(t *testing.T) (*Loop, *scriptedFiles) {
 	t.Helper()
 	b := &scriptedFiles{}
-	g, err := New(Options{Cores: []int{0}, NewBackend: func(int) (Backend, error) { return b, nil }}, &testApp{})
+	return driveFiles(t, b, nil), b
+}
+
+// syncingFiles is one whose writes can sync themselves.
+type syncingFiles struct{ *scriptedFiles }
+
+func (syncingFiles) SyncsWrites() {}
+
+func driveFiles(t *testing.T, b Backend, clock func() int64) *Loop {
+	t.Helper()
+	g, err := New(Options{Cores: []int{0}, Clock: clock, NewBackend: func(int) (Backend, error) { return b, nil }}, &testApp{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Drive(); err != nil {
 		t.Fatal(err)
 	}
-	return g.loops[0], b
+	return g.loops[0]
 }
 
 func errnoResult(e syscall.Errno) int32 { return -int32(e) }
@@ -130,6 +140,108 @@ func TestWriteFileResults(t *testing.T) {
 				t.Errorf("started %q\nwant    %q", b.log, c.started)
 			}
 		})
+	}
+}
+
+// TestWriteFileOneStep: which writes sync themselves, and what becomes of those that cannot.
+func TestWriteFileOneStep(t *testing.T) {
+	const write, sync, both = FileWrite, FileSync, FileWriteSync
+	row := func(a FileAction, at, n int) string { return fmt.Sprintf("%d fd 7 at %d, %d bytes", a, at, n) }
+	pair := []string{row(write, 0, 4096), row(sync, 4096, 0)}
+	for _, c := range []struct {
+		name    string
+		bytes   int
+		results []int32
+		started []string
+		want    error
+		later   []string // a second write of 4096 durable bytes
+	}{
+		{"whole", 4096, nil, []string{row(both, 0, 4096)}, nil, []string{row(both, 0, 4096)}},
+		{"large", 128 << 10, nil, []string{row(write, 0, 128<<10), row(sync, 128<<10, 0)}, nil, []string{row(both, 0, 4096)}},
+		{"short", 8192, []int32{4096}, []string{row(both, 0, 8192), row(both, 4096, 4096)}, nil, []string{row(both, 0, 4096)}},
+		{"interrupted", 4096, []int32{errnoResult(syscall.EINTR)}, append([]string{row(both, 0, 4096)}, pair...), nil, pair},
+		{"not supported", 4096, []int32{errnoResult(syscall.EOPNOTSUPP)}, append([]string{row(both, 0, 4096)}, pair...), nil, pair},
+		{"not supported for the rest", 8192, []int32{4096, errnoResult(syscall.EINVAL)},
+			[]string{row(both, 0, 8192), row(both, 4096, 4096), row(write, 4096, 4096), row(sync, 8192, 0)}, nil, pair},
+		{"failed", 4096, []int32{errnoResult(syscall.EIO)}, []string{row(both, 0, 4096)}, syscall.EIO, []string{row(both, 0, 4096)}},
+		{"nothing taken", 4096, []int32{0}, []string{row(both, 0, 4096)}, io.ErrShortWrite, []string{row(both, 0, 4096)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &scriptedFiles{results: c.results}
+			l := driveFiles(t, syncingFiles{b}, nil)
+			durable := func(n int) (err error) {
+				calls := 0
+				l.WriteFile(7, 0, make([]byte, n), true, func(e error) { calls++; err = e })
+				for range 10 {
+					b.port.Turn()
+				}
+				if calls != 1 {
+					t.Errorf("done was called %d times", calls)
+				}
+				return err
+			}
+			if err := durable(c.bytes); err != c.want {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if !slices.Equal(b.log, c.started) {
+				t.Errorf("started %q\nwant    %q", b.log, c.started)
+			}
+			b.log = nil
+			if err := durable(4096); err != nil || !slices.Equal(b.log, c.later) {
+				t.Errorf("later started %q, %v\nwant          %q", b.log, err, c.later)
+			}
+		})
+	}
+}
+
+// TestWriteFileOneStepRests: a write that was slow is no example to follow, for longer each time; and one that
+// began as a pair stays one, whatever the time, because its first part is not synced.
+func TestWriteFileOneStepRests(t *testing.T) {
+	now := int64(1e12)
+	b := &scriptedFiles{}
+	l := driveFiles(t, syncingFiles{b}, func() int64 { return now })
+	var started []FileAction
+	write := func(took int64, results ...int32) {
+		b.results, b.held = results, true
+		done := false
+		b.port.Turn()
+		l.WriteFile(7, 0, make([]byte, 4096), true, func(error) { done = true })
+		started = append(started, b.pending[0].Action)
+		now += took
+		b.held = false
+		for !done {
+			b.port.Turn()
+			now++
+		}
+	}
+	const second = int64(1e9)
+	write(oneStepSlow + 1)
+	write(0) // a second's rest
+	now += second
+	write(oneStepSlow + 1)
+	now += second
+	write(0) // two seconds' rest
+	b.log = nil
+	write(2*second, 1000) // short, and the rest is over meanwhile
+	if last := b.log[len(b.log)-1]; last != "2 fd 7 at 4096, 0 bytes" {
+		t.Errorf("a write that began as a pair ended with %q", last)
+	}
+	write(0)
+	for range oneStepTrust {
+		write(0)
+	}
+	write(oneStepSlow + 1)
+	now += second + 1000
+	write(0) // trusted again: a second's rest was enough
+	want := []FileAction{FileWriteSync, FileWrite, FileWriteSync, FileWrite, FileWrite, FileWriteSync}
+	if !slices.Equal(started[:6], want) || started[len(started)-1] != FileWriteSync {
+		t.Errorf("started %v, want %v, then FileWriteSync to the end", started, want)
+	}
+	l.WriteFile(7, 0, make([]byte, 4096), false, func(error) {})
+	b.port.Turn()
+	write(0)
+	if got := started[len(started)-1]; got != FileWrite {
+		t.Errorf("after a write without a sync %v", got)
 	}
 }
 

@@ -146,7 +146,7 @@ func newLoop(g *Group, index int, b Backend, slab *Slab) *Loop {
 		highMark: g.options.OutHighMark, lowMark: g.options.OutLowMark, gap: time.Second.Nanoseconds()}
 	l.lingerTimer.Fire = l.checkLingering
 	l.files.backend, _ = b.(FileBackend)
-	_, l.files.oneStepAble = b.(syncWriter)
+	_, l.files.oneStepOn = b.(syncWriter)
 	return l
 }
 
