@@ -43,6 +43,13 @@ func (e *env) armTimer(t *shardTimer, at int64) {
 	}
 }
 
+// refresh takes the loop's time, for what was posted and comes before the turn.
+func (s *Shard) refresh() {
+	if s.env.loop != nil {
+		s.now = s.env.loop.Now()
+	}
+}
+
 // diskPort is what a loop does for its log.
 type diskPort struct {
 	// write is nil when the loop cannot write files.

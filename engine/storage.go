@@ -282,16 +282,41 @@ func (s *Shard) startStore() {
 	}
 }
 
+// quietMax bounds how long an orderly stop waits for dead letters and for publishes
+// that the log had no room for. What is on its way after that comes back in its old
+// place, or was never confirmed.
+const quietMax = time.Second
+
 // CloseStorage writes everything out and closes the logs, while the loops run.
-// Clients are gone by then.
+// Clients are gone by then. What they said last may still be in a mailbox between
+// two loops, and a dead letter between two logs: both arrive before any log closes.
 func (b *Broker) CloseStorage(ctx context.Context) error {
+	for _, step := range closeSteps {
+		if err := b.onStores(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeSteps are what each shard does, and all of them before the next begins. The
+// barrier comes twice: what one shard is told may come back to another.
+var closeSteps = []func(s *Shard, done func(error)){
+	func(s *Shard, done func(error)) { s.barrier(func() { done(nil) }) },
+	func(s *Shard, done func(error)) { s.barrier(func() { done(nil) }) },
+	func(s *Shard, done func(error)) { s.store.whenQuiet(func() { done(nil) }) },
+	func(s *Shard, done func(error)) { s.store.close(done) },
+}
+
+// onStores runs a step on each shard with a log and waits for all.
+func (b *Broker) onStores(ctx context.Context, step func(s *Shard, done func(error))) error {
 	results := make(chan error, len(b.Shards))
 	left := 0
 	for _, s := range b.Shards {
-		if s.store == nil {
-			continue
-		}
-		if s.env.post(func() { s.store.close(func(err error) { results <- err }) }) {
+		if s.store != nil && s.env.post(func() {
+			s.refresh()
+			step(s, func(err error) { results <- err })
+		}) {
 			left++
 		}
 	}
@@ -305,6 +330,38 @@ func (b *Broker) CloseStorage(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// barrier calls done here when every shard has carried out what this one told it
+// before.
+func (s *Shard) barrier(done func()) {
+	left := len(s.Broker.Shards)
+	for i := range s.Broker.Shards {
+		s.On(i, func(*Shard) {}, func() {
+			if left--; left == 0 {
+				done()
+			}
+		})
+	}
+}
+
+// whenQuiet calls fn when no publish waits for room and no dead letter is on its
+// way, or quietMax from now.
+func (st *store) whenQuiet(fn func()) {
+	st.quiet, st.quietBy = fn, st.shard.now+int64(quietMax)
+	st.keepLater(closeEvery)
+}
+
+// lookQuiet is the look whether it is so.
+func (st *store) lookQuiet() {
+	fn := st.quiet
+	if fn == nil {
+		return
+	}
+	if len(st.parked)+len(st.shard.deaths)+len(st.dying) == 0 || st.shard.now >= st.quietBy {
+		st.quiet = nil
+		fn()
+	}
 }
 
 // close begins the log's end: a last checkpoint, which may need several turns

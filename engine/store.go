@@ -53,6 +53,8 @@ type store struct {
 	paged   pagedCounts
 	absent  int64       // ready messages whose body is on the disk only
 	warm    int64       // bytes of bodies that are in memory as well as in the log
+	quiet   func()      // to be told when nothing is on its way any more, see whenQuiet
+	quietBy int64       // or at this time, monotonic nanoseconds
 	closing func(error) // the log is being closed; to be told
 	closed  bool        // nothing more may be given to it
 }

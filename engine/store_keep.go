@@ -42,7 +42,8 @@ const (
 // keeper is the state of housekeeping.
 type keeper struct {
 	timer       shardTimer
-	active      bool // something was appended since the last look
+	due         int64 // of the timer
+	active      bool  // something was appended since the last look
 	lastActive  int64
 	lastSync    int64
 	lastSpace   int64
@@ -78,8 +79,10 @@ func (st *store) keepLater(after time.Duration) {
 	if st.opts.syncEvery > 0 {
 		after = min(after, st.opts.syncEvery)
 	}
-	if !st.keeper.timer.Armed() {
-		st.shard.env.armTimer(&st.keeper.timer, st.shard.now+int64(after))
+	at := st.shard.now + int64(after)
+	if !st.keeper.timer.Armed() || at < st.keeper.due {
+		st.keeper.due = at
+		st.shard.env.armTimer(&st.keeper.timer, at)
 	}
 }
 
@@ -133,6 +136,7 @@ func (st *store) turn() (more bool) {
 	if len(st.parked) > 0 {
 		st.unpark()
 	}
+	st.lookQuiet()
 	return st.stepCheckpoint()
 }
 
@@ -145,7 +149,7 @@ func (st *store) flush() {
 	behind := len(st.parked) > 0 || st.wal.Backlog() > behindBytes
 	st.press(&st.behind, behind)
 	switch {
-	case st.closing != nil:
+	case st.closing != nil || st.quiet != nil:
 		st.keepLater(closeEvery)
 	case st.keeper.paging:
 		st.keepLater(pageEvery)

@@ -171,8 +171,9 @@ func (f *bodyFetch) mourned(c walChunk, err error) {
 				at++
 			}
 			if at < len(deaths) && walPosition(deaths[at].Pos) == r.Position {
-				deaths[at].Msg = f.message(&r)
-				st.paged.in++
+				if deaths[at].Msg = f.message(&r); deaths[at].Msg != nil {
+					st.paged.in++
+				}
 				at++
 			}
 		}

@@ -174,10 +174,21 @@ func (w *world) quiet() bool {
 
 // close ends the broker in order.
 func (w *world) close() error {
+	for _, step := range closeSteps {
+		if err := w.onStores(step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onStores is Broker.onStores.
+func (w *world) onStores(step func(*Shard, func(error))) error {
 	left := len(w.b.Shards)
 	var failed error
 	for _, i := range w.rng.Perm(left) {
-		w.b.Shards[i].store.close(func(err error) {
+		w.tick(w.b.Shards[i])
+		step(w.b.Shards[i], func(err error) {
 			left--
 			if err != nil {
 				failed = err
@@ -188,11 +199,12 @@ func (w *world) close() error {
 		if left == 0 {
 			return failed
 		}
+		w.now += 1e6
+		w.defs.advance(len(w.defs.waiting) + 1)
 		for _, s := range w.b.Shards {
 			w.turn(s, nil)
 		}
 		w.steps(10)
-		w.defs.advance(1)
 	}
 	return fmt.Errorf("%d logs do not close", left)
 }

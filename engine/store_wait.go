@@ -91,8 +91,6 @@ func (s *Shard) reply(home int, done func()) {
 // caughtUp wakes the loops whose publishers wait for this shard's disk.
 func (b *Broker) caughtUp(s *Shard) {
 	for i := range b.Shards {
-		if i != s.Index {
-			s.env.wake(i)
-		}
+		s.env.wake(i) // its own loop too: its publishers were looked at earlier in this turn
 	}
 }
