@@ -431,7 +431,14 @@ func (s *Shard) storageStats(loop int) StorageStats {
 
 // SetMemoryBudget says how many bytes of messages all shards together may hold
 // in memory before bodies leave it; 0 = no bound. Any goroutine.
-func (b *Broker) SetMemoryBudget(bytes int64) { b.budget.Store(bytes) }
+func (b *Broker) SetMemoryBudget(bytes int64) {
+	b.budget.Store(bytes)
+	for i, s := range b.Shards {
+		if s.env.loop != nil && s.holds.Load() > bytes/int64(len(b.Shards)) {
+			s.env.wake(i) // it may sleep, and has something to do
+		}
+	}
+}
 
 // overBudget is how many bytes the shard should let go of, and how many it may
 // hold.

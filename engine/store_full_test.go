@@ -168,7 +168,7 @@ func TestLostBody(t *testing.T) {
 		p.turns(1)
 	}
 	for {
-		if _, round := q.PageOut(true); round {
+		if _, round := q.PageOut(true, false); round {
 			break
 		}
 	}

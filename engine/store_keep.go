@@ -49,6 +49,8 @@ type keeper struct {
 	lastSpace   int64
 	uncovered   bool // appended since the last checkpoint began
 	paging      bool // more memory is held than may be, and bodies can leave it
+	pageHeads   bool // nothing but the heads of queues is left to leave
+	pageIdle    int  // queues in a row that had nothing to give
 	pageAt      int  // of shard.listed
 	pageRested  int64
 	waitsForDef bool
@@ -220,32 +222,41 @@ func (st *store) press(reason *atomic.Bool, on bool) {
 }
 
 // pageOut lets about over bytes of bodies leave memory, with spill also those that
-// have to be written for it, and returns what is left to do.
+// have to be written for it, and returns what is left to do. When no queue has
+// anything to give, the messages at their heads go as well; if that is not enough
+// either it rests.
 func (st *store) pageOut(over int64, spill bool) int64 {
 	s, k := st.shard, &st.keeper
-	idle := 0 // queues in a row that had nothing to give
 	for n := 0; n < pageQueues && over > 0 && len(s.listed) > 0; n++ {
 		if k.pageAt >= len(s.listed) {
 			k.pageAt = 0
 		}
-		bytes, round := s.listed[k.pageAt].PageOut(spill)
+		bytes, round := s.listed[k.pageAt].PageOut(spill, spill && k.pageHeads)
 		over -= bytes
 		switch {
 		case bytes > 0:
-			idle = 0
+			k.pageIdle = 0
 		case !round:
 			return over // the log takes no more for now
 		default:
-			idle++
+			k.pageIdle++
 		}
 		if round {
 			k.pageAt++
 		}
-		if idle >= len(s.listed) {
-			k.paging = false
+		if k.pageIdle >= len(s.listed) {
+			k.pageIdle = 0
+			if spill && !k.pageHeads {
+				k.pageHeads = true
+				return over
+			}
+			k.paging, k.pageHeads = false, false
 			k.pageRested = s.now + int64(pageRest)
 			break
 		}
+	}
+	if over <= 0 {
+		k.pageHeads = false
 	}
 	return over
 }

@@ -284,7 +284,7 @@ func (m *simModel) pageOut(s *Shard) {
 		return
 	}
 	for _, q := range s.listed {
-		q.PageOut(m.rng.IntN(2) == 0)
+		q.PageOut(m.rng.IntN(2) == 0, m.rng.IntN(2) == 0)
 	}
 }
 

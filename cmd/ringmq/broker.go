@@ -109,6 +109,8 @@ func (b *broker) open() error {
 	}
 	limitGoHeap(lim.memory)
 	b.watch = newWatcher(b.server.Broker, b.dataPath, b.heldBytes, lim, b.log)
+	b.watch.gone = func() bool { return b.lock.gone(b.dataPath) }
+	b.watch.lost = func() { b.storageFailed(errDataGone) }
 	if err := b.listenAMQP(); err != nil {
 		return err
 	}

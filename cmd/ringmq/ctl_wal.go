@@ -7,26 +7,29 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"ringmq/wal"
 )
 
 func ctlWALCheck(c *ctlCall) int {
-	return c.eachLog(func(dir string) (damaged bool, err error) {
+	return c.eachLog(lockToRead, func(dir string) (damaged bool, err error) {
 		report, err := wal.Check(dir)
 		return c.report(dir, report, err)
 	}, "damage was found; \"ringmq ctl wal repair --data %s\" goes on without what is lost")
 }
 
 func ctlWALRepair(c *ctlCall) int {
-	return c.eachLog(func(dir string) (damaged bool, err error) {
+	return c.eachLog(lockData, func(dir string) (damaged bool, err error) {
 		report, err := wal.Repair(dir)
+		giveToOwner(c.data, dir)
 		return c.report(dir, report, err)
 	}, "damage is left that could not be accepted in %s")
 }
 
 func ctlWALDump(c *ctlCall) int {
 	out := bufio.NewWriterSize(c.stdout, 1<<16)
-	code := c.eachLog(func(dir string) (damaged bool, err error) {
+	code := c.eachLog(lockToRead, func(dir string) (damaged bool, err error) {
 		fmt.Fprintf(out, "%s:\n", dir)
 		return false, wal.Dump(dir, out)
 	}, "")
@@ -50,11 +53,11 @@ func (c *ctlCall) report(dir string, r *wal.Report, err error) (damaged bool, _ 
 
 // eachLog calls f for the log of each event loop while the data folder is locked. A torn tail is not
 // damage: it is how a log ends whose broker was killed.
-func (c *ctlCall) eachLog(f func(dir string) (damaged bool, err error), ifDamaged string) int {
+func (c *ctlCall) eachLog(take func(path string) (*dataLock, error), f func(dir string) (damaged bool, err error), ifDamaged string) int {
 	if _, err := os.Stat(c.data); err != nil {
 		return c.fail("there is no data folder %s: %v; name the broker's with --data", c.data, plainErr(err))
 	}
-	lock, err := lockData(c.data)
+	lock, err := take(c.data)
 	if err != nil {
 		return c.fail("the broker must be stopped for this: %v", err)
 	}
@@ -79,6 +82,23 @@ func (c *ctlCall) eachLog(f func(dir string) (damaged bool, err error), ifDamage
 		return c.fail(ifDamaged, c.data)
 	}
 	return exitOK
+}
+
+// giveToOwner gives what root has made to whoever the folders belong to, who could not read it
+// otherwise. Anybody else may not and need not.
+func giveToOwner(folders ...string) {
+	for _, folder := range folders {
+		var owner unix.Stat_t
+		if os.Geteuid() != 0 || unix.Stat(folder, &owner) != nil {
+			continue
+		}
+		entries, _ := os.ReadDir(folder) //nolint:errcheck // what cannot be listed is left as it is
+		for _, e := range entries {
+			if !e.IsDir() {
+				os.Lchown(filepath.Join(folder, e.Name()), int(owner.Uid), int(owner.Gid)) //nolint:errcheck // as above
+			}
+		}
+	}
 }
 
 // logDir is the folder of one event loop's log.

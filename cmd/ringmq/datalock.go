@@ -46,6 +46,24 @@ func lockData(path string) (*dataLock, error) {
 	return &dataLock{f}, nil
 }
 
+// lockToRead is lockData for tools that change nothing: nothing is made, and the folder may be one that
+// cannot be written to. Without a lock file no broker has used the folder, or it is a copy.
+func lockToRead(path string) (*dataLock, error) {
+	f, err := os.Open(filepath.Join(path, "lock"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read in the data folder %s: %w", path, plainErr(err))
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil {
+		holder := lockHolder(f)
+		f.Close()
+		return nil, fmt.Errorf("the data folder %s is locked by %s; stop it", path, holder)
+	}
+	return &dataLock{f}, nil
+}
+
 // lockHolder names the process that holds the lock, as it wrote itself into the file.
 func lockHolder(f *os.File) string {
 	buf := make([]byte, 32)
@@ -57,10 +75,23 @@ func lockHolder(f *os.File) string {
 	return fmt.Sprintf("process %d", pid)
 }
 
+// gone reports that the file under the lock's name is not the one that is locked: the data folder
+// was deleted, moved or replaced.
+func (l *dataLock) gone(path string) bool {
+	held, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(filepath.Join(path, "lock"))
+	return errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(held, there)
+}
+
 // release unlocks the folder. The file stays: removing it would let two brokers lock two
 // different files of the same name.
 func (l *dataLock) release() {
-	l.file.Close()
+	if l != nil {
+		l.file.Close()
+	}
 }
 
 // plainErr takes the operation and path off an error whose line names them already.

@@ -35,6 +35,9 @@ var syncLoses = map[string]string{
 
 // openStorage reads back definitions and messages. The loops exist and do not run.
 func (b *broker) openStorage() error {
+	if err := b.checkDefinitions(); err != nil {
+		return err
+	}
 	store, err := openDefinitions(filepath.Join(b.dataPath, definitionsFile), b.o.Sync, b.storageFailed, b.definitionsTrouble)
 	if err != nil {
 		return err
@@ -66,6 +69,21 @@ func (b *broker) openStorage() error {
 			"seconds", time.Since(r.started).Seconds())
 	}
 	return nil
+}
+
+// checkDefinitions refuses a data folder with a message log and without definitions: no queue would
+// be there to claim the messages, and their space would be used again.
+func (b *broker) checkDefinitions() error {
+	if _, err := os.Stat(filepath.Join(b.dataPath, definitionsFile)); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	logs := filepath.Join(b.dataPath, logFolder)
+	files, err := filepath.Glob(filepath.Join(logs, "*", "*.wal"))
+	if err != nil || len(files) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is missing in %s, but %s holds messages, which no queue would claim; restore the file, or move %s away to begin with nothing",
+		definitionsFile, b.dataPath, logs, logs)
 }
 
 // definitionsTrouble says that the disk has no room for definitions, or has again. Declares that
@@ -117,14 +135,20 @@ func (b *broker) closeDefinitions() bool {
 // broker that goes on would promise what it cannot know. Any goroutine; it does not return.
 func (b *broker) storageFailed(err error) {
 	b.failed.Do(func() {
-		b.log.Error(b.failureText(), failureFacts(err)...)
+		b.log.Error(b.failureText(err), failureFacts(err)...)
 		b.flushLog()
 		b.exit(exitWorld)
 	})
 	select {}
 }
 
-func (b *broker) failureText() string {
+// errDataGone: the data folder was deleted, moved or replaced while the broker ran.
+var errDataGone = errors.New("the data folder is not there any more")
+
+func (b *broker) failureText(err error) string {
+	if errors.Is(err, errDataGone) || errors.Is(err, os.ErrNotExist) {
+		return "the data folder " + b.dataPath + " was deleted, moved or replaced, the broker ends; messages that were confirmed are where the folder is now, if anywhere"
+	}
 	if b.o.Sync != "always" {
 		return "storage has failed, the broker ends; messages that were confirmed may be lost with --sync " + b.o.Sync + "; restart after the disk is repaired"
 	}

@@ -54,6 +54,9 @@ type watcher struct {
 	diskFailed bool
 	warned     map[int]time.Time // last stall warning of a log
 
+	gone func() bool // the data folder is not there any more; may be nil
+	lost func()      // told of that; does not return
+
 	stop chan struct{}
 	done sync.WaitGroup
 }
@@ -143,6 +146,9 @@ func memoryBudget(limit, used, held int64) int64 {
 // to that the more often it is looked at: a disk fills at gigabytes a second.
 func (w *watcher) lookAtDisk(now time.Time, limit int64) {
 	w.diskDue = now.Add(diskEvery)
+	if w.gone != nil && w.gone() {
+		w.lost()
+	}
 	free, err := w.free()
 	if err != nil {
 		if !w.diskFailed {

@@ -48,6 +48,9 @@ func Open(path string, o Options) (*Store, error) {
 			return nil, err
 		}
 	}
+	if err := checkSize(path); err != nil {
+		return nil, err
+	}
 	f, err := openFile(path, o)
 	if err != nil {
 		return nil, err
@@ -55,6 +58,51 @@ func Open(path string, o Options) (*Store, error) {
 	s := &Store{opts: o, file: f, commit: f.commit, pending: batch{}, kick: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go s.run()
 	return s, nil
+}
+
+// What bbolt's two first pages say of the file, by their offsets in the page: who
+// wrote it, the size of a page, how many pages are in use, and how new that is.
+const (
+	metaMagicAt, metaMagic = 16, 0xed0cdaed
+	metaPageSizeAt         = 24
+	metaPagesAt            = 56
+	metaChangeAt           = 64
+	metaBytes              = 80
+	pageSizeMax            = 64 << 10
+)
+
+// checkSize refuses a file that is shorter than it says: reading what is not there
+// through a mapping ends the process without a word.
+func checkSize(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("the definitions file cannot be opened: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("the definitions file cannot be opened: %w", err)
+	}
+	if info.Size() == 0 {
+		return fmt.Errorf("the definitions file %s is damaged: it is empty", path)
+	}
+	var newest, want uint64
+	for at, n := int64(0), 0; n < 2; n++ {
+		var b [metaBytes]byte
+		if _, err := f.ReadAt(b[:], at); err != nil || binary.LittleEndian.Uint32(b[metaMagicAt:]) != metaMagic {
+			break // whatever it is, opening it will say so
+		}
+		page := binary.LittleEndian.Uint32(b[metaPageSizeAt:])
+		pages := binary.LittleEndian.Uint64(b[metaPagesAt:])
+		if change := binary.LittleEndian.Uint64(b[metaChangeAt:]); page <= pageSizeMax && change >= newest {
+			newest, want = change, pages*uint64(page)
+		}
+		at += int64(page)
+	}
+	if uint64(info.Size()) < want {
+		return fmt.Errorf("the definitions file %s is damaged: it has %d of %d bytes", path, info.Size(), want)
+	}
+	return nil
 }
 
 // create makes a new file beside its place and moves it there when it is whole:

@@ -490,7 +490,7 @@ func (m *model) step() {
 		m.settle(core.DispatchBatch)
 	}
 	if m.store != nil && m.rng.IntN(3) == 0 {
-		m.q.PageOut(true)
+		m.q.PageOut(true, false)
 	}
 	for _, g := range m.host.graves {
 		g.Free(m.host.arena, m.rng.IntN(200))

@@ -7,8 +7,10 @@ const (
 	aheadBytes = 512 << 10
 	// aheadScan bounds the search for the next body to read back.
 	aheadScan = 4096
-	// headEntries stay in memory at the head of a queue: the next to go out.
-	headEntries = 64
+	// headEntries stay in memory at the head of a queue, the next to go out, unless
+	// they are large.
+	headEntries  = 64
+	headEntryMax = 4 << 10
 	// pageScan bounds the entries that one call of PageOut looks at.
 	pageScan = 8192
 )
@@ -151,9 +153,10 @@ func (q *Queue) pageOut(c *chunk, seq uint64, e *entry) bool {
 
 // PageOut lets bodies leave memory, from where the last call stopped towards the
 // tail and round again, a bounded number of them; with spill also those that have
-// to be written to the log for it. It returns the bytes that left and reports
+// to be written to the log for it, and with head also those that go out next. It
+// returns the bytes that left and reports
 // whether it came round: then nothing is left that it could take.
-func (q *Queue) PageOut(spill bool) (bytes int64, round bool) {
+func (q *Queue) PageOut(spill, head bool) (bytes int64, round bool) {
 	f := &q.order
 	if f.live == 0 || !spill && q.warm == 0 {
 		return 0, true
@@ -171,7 +174,7 @@ func (q *Queue) PageOut(spill bool) (bytes int64, round bool) {
 			continue
 		}
 		e := &c.entries[index&chunkMask]
-		if q.mayLeave(seq, e) && (spill || e.pos != 0) {
+		if q.mayLeave(seq, e, head) && (spill || e.pos != 0) {
 			size := int64(e.msg.Size())
 			if !q.pageOut(c, seq, e) {
 				break // the log takes no more now
@@ -185,7 +188,7 @@ func (q *Queue) PageOut(spill bool) (bytes int64, round bool) {
 }
 
 // mayLeave leaves alone what was just read back, and what goes out next.
-func (q *Queue) mayLeave(seq uint64, e *entry) bool {
-	atHead := seq >= q.order.head && seq < q.order.head+headEntries
+func (q *Queue) mayLeave(seq uint64, e *entry, head bool) bool {
+	atHead := !head && e.size <= headEntryMax && seq >= q.order.head && seq < q.order.head+headEntries
 	return e.state() != stateGone && e.msg != nil && !e.is(entryAhead) && !atHead
 }

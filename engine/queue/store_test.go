@@ -207,7 +207,7 @@ func TestPageOut(t *testing.T) {
 	b.settle()
 	held := slices.Clone(sink.got)
 	same(t, "held", sink.ids(), upTo(1, 10))
-	if bytes, round := b.PageOut(true); bytes == 0 || !round || b.absent == 0 {
+	if bytes, round := b.PageOut(true, false); bytes == 0 || !round || b.absent == 0 {
 		t.Fatalf("%d bytes, round %v, %d absent", bytes, round, b.absent)
 	}
 	b.want(590, 10)
@@ -243,7 +243,7 @@ func TestPageOutWarm(t *testing.T) {
 	var absent, warm int64
 	b.Tally(&absent, &warm)
 	b.publish(200)
-	if bytes, round := b.PageOut(false); bytes != 0 || !round || warm != 0 {
+	if bytes, round := b.PageOut(false, false); bytes != 0 || !round || warm != 0 {
 		t.Errorf("without anything in the log %d bytes left, round %v, %d warm", bytes, round, warm)
 	}
 	b.log(st, 300)
@@ -251,7 +251,7 @@ func TestPageOutWarm(t *testing.T) {
 		t.Errorf("%d warm", warm)
 	}
 	for round := false; !round; {
-		_, round = b.PageOut(false)
+		_, round = b.PageOut(false, false)
 	}
 	if b.absent != 300 || absent != 300 || warm != 0 {
 		t.Errorf("%d absent, tally %d, %d warm", b.absent, absent, warm)
@@ -276,11 +276,41 @@ func TestPageOutWarm(t *testing.T) {
 	b.end()
 }
 
+// The next messages to go out stay in memory unless they are large, or nothing else can leave.
+func TestPageOutHeads(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		size int
+		head bool
+		want int // that leave, of 100
+	}{
+		{"small", 100, false, 100 - headEntries},
+		{"at the limit", headEntryMax, false, 100 - headEntries},
+		{"large", headEntryMax + 1, false, 100},
+		{"small, for want of others", 100, true, 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, _ := stored(t)
+			for range 100 {
+				b.publishOne(b.message(b.next, c.size))
+				b.next++
+			}
+			for round := false; !round; {
+				_, round = b.PageOut(true, c.head)
+			}
+			if b.absent != c.want {
+				t.Errorf("%d left, want %d", b.absent, c.want)
+			}
+			b.end()
+		})
+	}
+}
+
 // A body that cannot be read goes alone.
 func TestLost(t *testing.T) {
 	b, st := stored(t)
 	b.log(st, 200)
-	b.PageOut(true)
+	b.PageOut(true, false)
 	e := b.order.at(150)
 	if b.Lost(150, e.pos+1) || b.Lost(3, b.order.at(3).pos) {
 		t.Error("lost what is elsewhere, or in memory")
@@ -296,7 +326,7 @@ func TestSpillRefused(t *testing.T) {
 	b, st := stored(t)
 	st.refuse = true
 	b.publish(200)
-	if bytes, round := b.PageOut(true); bytes != 0 || round || b.absent != 0 {
+	if bytes, round := b.PageOut(true, false); bytes != 0 || round || b.absent != 0 {
 		t.Errorf("%d bytes, round %v, %d absent", bytes, round, b.absent)
 	}
 	b.end()

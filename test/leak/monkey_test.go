@@ -334,6 +334,16 @@ func (m *monkey) live() (err error) {
 	return nil
 }
 
+// awaitConnections waits until there are no more than n connections.
+func awaitConnections(t *testing.T, b *harness.Broker, n float64) {
+	t.Helper()
+	for deadline := time.Now().Add(settleMax); read(t, b)["ringmq_connections"] > n; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("connections are left after %v", settleMax)
+		}
+	}
+}
+
 // TestMonkeys: random commands on many connections at once leave nothing behind and stop nobody.
 func TestMonkeys(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
@@ -362,6 +372,8 @@ func TestMonkeys(t *testing.T) {
 			})
 		}
 		all.Wait()
+		// What a connection sent before its end still counts, a declare among it.
+		awaitConnections(t, b, baseline["ringmq_connections"])
 		conn, _ := dial(t, b)
 		for i := range monkeyQueues {
 			ch, err := conn.Channel()
