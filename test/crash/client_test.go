@@ -75,10 +75,34 @@ func (r *run) end(t *testing.T, ender func() error) {
 			t.Fatalf("ending the broker: %v\n%s", err, r.b.Output())
 		}
 	}
-	r.groups.Wait()
+	r.await(t)
 	if r.problem != nil {
 		t.Fatalf("%v\n%s", r.problem, r.b.Output())
 	}
+}
+
+// clientsMax bounds how long clients may take to end: far longer than any of them needs on a machine that does nothing
+// but other tests.
+const clientsMax = 2 * time.Minute
+
+// await waits for the clients. If one hangs, the broker is asked what it is doing before the test fails.
+func (r *run) await(t *testing.T) {
+	t.Helper()
+	all := make(chan struct{})
+	go func() {
+		r.groups.Wait()
+		close(all)
+	}()
+	select {
+	case <-all:
+		return
+	case <-time.After(clientsMax):
+	}
+	text := r.b.Diagnose()
+	r.ending.Store(true)
+	_ = r.b.Kill()
+	<-all
+	t.Fatalf("clients hang\n%s", text)
 }
 
 func dial(b *harness.Broker) (*amqp.Connection, *amqp.Channel, error) {

@@ -84,7 +84,7 @@ func diskFault(t *testing.T, opts harness.Options, errno string, rng *rand.Rand)
 	if code := awaitExit(t, b); code != 1 {
 		t.Errorf("exit status %d, want 1\n%s", code, b.Output())
 	}
-	r.groups.Wait()
+	r.await(t)
 	h.Add(Event{Kind: Killed})
 	lines := errorLines(b.Output())
 	if len(lines) != 1 || !strings.Contains(lines[0], errno) {

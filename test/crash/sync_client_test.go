@@ -157,7 +157,7 @@ func drain(t *testing.T, h *History, b *harness.Broker, deleted ...int) {
 		}
 		r.start("drain of "+h.Queues[queue].Name, func() error { return r.drain(queue) })
 	}
-	r.groups.Wait()
+	r.await(t)
 	if r.problem != nil {
 		t.Fatalf("%v\n%s", r.problem, b.Output())
 	}
