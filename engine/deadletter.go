@@ -84,7 +84,7 @@ func (s *Shard) deadLetter(d death) {
 // they arrived.
 func (s *Shard) deadRouted(d death) (kept bool) {
 	v := d.q.Space.(*VHost)
-	set := &d.q.Settings
+	set := &d.q.Rules
 	x := v.Exchange([]byte(set.DeadExchange))
 	if x == nil {
 		s.Stats.DeadDropped++

@@ -128,6 +128,9 @@ func (s *Shard) run(c *Command, from int) {
 // nil when nobody asks what became of it; otherwise it is told later if the
 // outcome is Pending, with token.
 func (s *Shard) Publish(q *queue.Queue, m *core.Message, origin Origin, token uint64) Outcome {
+	if m.Arrival == 0 {
+		m.Arrival = s.wallMS
+	}
 	if q.Shard == s.Index {
 		if s.store != nil && (q.Logs(m) || len(s.store.parked) > 0) {
 			return s.store.publish(m, target{q: q, origin: origin, token: token, from: s.Index})
@@ -150,6 +153,7 @@ func (s *Shard) Publish(q *queue.Queue, m *core.Message, origin Origin, token ui
 // refused tells that some queue turned the message away at once, and noSpace that
 // it was for want of room on the disk.
 func (s *Shard) PublishAll(queues []*queue.Queue, m *core.Message, origin Origin, token uint64) (pending uint32, refused, noSpace bool) {
+	m.Arrival = s.wallMS
 	var logged []target
 	if s.store != nil {
 		logged = s.store.lists.get()

@@ -108,7 +108,7 @@ var queueArguments = []queueArgument{
 
 // parseQueueArgs validates the arguments and fills in the settings.
 func parseQueueArgs(vh *VHost, name string, s *queue.Settings) *core.Error {
-	s.TTL, s.MaxLength, s.MaxBytes = -1, -1, -1
+	s.Rules = queue.NoRules()
 	for i := range queueArguments {
 		a := &queueArguments[i]
 		v, ok := s.Args[a.name]

@@ -88,7 +88,10 @@ func (s *Shard) Arena() core.Arena { return s.arena }
 
 // Tick tells the time of this turn. Input is handled before Begin, so whoever
 // brings it calls Tick first.
-func (s *Shard) Tick(now int64) { s.now = now }
+func (s *Shard) Tick(now int64) { s.now, s.wallMS = now, s.env.wallMS(now) }
+
+// WallMillis is the time of this turn in milliseconds since 1970.
+func (s *Shard) WallMillis() int64 { return s.wallMS }
 
 // Now is the time of this turn in monotonic nanoseconds.
 func (s *Shard) Now() int64 { return s.now }
@@ -183,8 +186,7 @@ const settleRounds = 4
 // Begin starts a turn: take the time, move what waited for room, run what
 // other shards sent.
 func (s *Shard) Begin(now int64) {
-	s.now = now
-	s.wallMS = s.env.wallMS(now)
+	s.Tick(now)
 	s.flushPending()
 	s.drain()
 	if len(s.getters) > 0 {

@@ -228,7 +228,7 @@ func (st *store) append(kind uint8, m *core.Message) (walPosition, error) {
 	if len(st.owed) > 0 && !st.pay() {
 		return 0, errBusy // a lease may be owed that is to stand before the message
 	}
-	m.PutStoredHead(st.head[:], st.shard.wallMS)
+	m.PutStoredHead(st.head[:])
 	st.parts[0], st.parts[1] = st.head[:], m.Stored()
 	pos, err := st.wal.Append(kind, st.refs, st.parts[:])
 	st.parts[1] = nil

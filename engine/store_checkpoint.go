@@ -204,7 +204,7 @@ func (st *store) writeGaps(q *queue.Queue, chunks *int) bool {
 
 // dyingOf lists, in order, the messages that left a queue and are not done.
 func (st *store) dyingOf(q *queue.Queue) (list []uint64) {
-	if !q.Settings.DeadLetter {
+	if !q.Rules.DeadLetter {
 		return nil
 	}
 	for k := range st.dying {

@@ -239,7 +239,7 @@ func (r *recovery) recover(at walPosition, refs []walRef, h *core.StoredHead) {
 // deadline is when a message expires by this process's clock. One that was due
 // already, or had no time at all, expires at once.
 func (r *recovery) deadline(q *queue.Queue, h *core.StoredHead) int64 {
-	ttl := q.Settings.TTL
+	ttl := q.Rules.TTL
 	if h.Flags&core.FlagExpires != 0 && (ttl < 0 || h.TTL < ttl) {
 		ttl = h.TTL
 	}

@@ -37,7 +37,8 @@ type Message struct {
 	Priority uint8
 	_        uint8
 	TTL      int64 // milliseconds, valid with FlagExpires
-	_        [24]byte
+	Arrival  int64 // milliseconds since 1970, 0 until it is given to its queues
+	_        [16]byte
 }
 
 // Encodings of the protocol header.
@@ -68,6 +69,7 @@ func NewMessage(a Arena, exchange, key, head []byte, bodySize int) *Message {
 	m.Flags = 0
 	m.Priority = 0
 	m.TTL = 0
+	m.Arrival = 0
 	b := unsafe.Slice((*byte)(unsafe.Add(p, messageHeadSize)), routeLen+len(head))
 	b[0] = uint8(len(exchange))
 	copy(b[1:], exchange)

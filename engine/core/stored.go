@@ -34,9 +34,8 @@ var (
 	errStoredLengths = errors.New("core: the lengths of a stored message do not fit its size")
 )
 
-// PutStoredHead writes the head of m into b, StoredHeadBytes long. arrival is in
-// milliseconds since 1970.
-func (m *Message) PutStoredHead(b []byte, arrival int64) {
+// PutStoredHead writes the head of m into b, StoredHeadBytes long.
+func (m *Message) PutStoredHead(b []byte) {
 	_ = b[StoredHeadBytes-1]
 	b[0], b[1] = storedVersion, m.Encoding
 	binary.LittleEndian.PutUint16(b[2:], m.Flags)
@@ -45,7 +44,7 @@ func (m *Message) PutStoredHead(b []byte, arrival int64) {
 	binary.LittleEndian.PutUint32(b[8:], m.headLen)
 	binary.LittleEndian.PutUint32(b[12:], m.bodyLen)
 	binary.LittleEndian.PutUint64(b[16:], uint64(m.TTL))
-	binary.LittleEndian.PutUint64(b[24:], uint64(arrival))
+	binary.LittleEndian.PutUint64(b[24:], uint64(m.Arrival))
 }
 
 // Stored is everything behind the head: route, protocol header and body, as they
@@ -93,7 +92,7 @@ func NewStored(a Arena, h StoredHead, stored []byte) (*Message, error) {
 	m.refs.Store(1)
 	m.routeLen, m.exchLen, m.Encoding = h.routeLen, h.exchLen, h.Encoding
 	m.headLen, m.bodyLen, m.filled = h.headLen, h.BodyLen, h.BodyLen
-	m.Flags, m.Priority, m.TTL = h.Flags, h.Priority, h.TTL
+	m.Flags, m.Priority, m.TTL, m.Arrival = h.Flags, h.Priority, h.TTL, h.Arrival
 	copy(m.at(0, n), stored)
 	return m, nil
 }

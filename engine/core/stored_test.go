@@ -13,7 +13,8 @@ func TestStored(t *testing.T) {
 		m.AppendBody([]byte(body))
 		m.Flags, m.Priority, m.TTL = FlagPersistent|FlagExpires, 7, 12345
 		var head [StoredHeadBytes]byte
-		m.PutStoredHead(head[:], 1700000000123)
+		m.Arrival = 1700000000123
+		m.PutStoredHead(head[:])
 		h, err := ParseStoredHead(head[:])
 		if err != nil || h.Arrival != 1700000000123 || h.TTL != 12345 || int(h.BodyLen) != len(body) {
 			t.Fatalf("%+v, %v", h, err)
@@ -39,7 +40,7 @@ func TestStoredHeadRefusals(t *testing.T) {
 	var good [StoredHeadBytes]byte
 	a := newHeapArena(t, FromToken)
 	m := NewMessage(a, []byte("x"), nil, nil, 0)
-	m.PutStoredHead(good[:], 0)
+	m.PutStoredHead(good[:])
 	m.Release(a)
 	for name, b := range map[string][]byte{
 		"short":   good[:StoredHeadBytes-1],

@@ -74,6 +74,8 @@ func (h *quietHost) Arena() core.Arena      { return h.arena }
 func (h *quietHost) MarkDirty(*Queue)       {}
 func (h *quietHost) Schedule(*Queue, int64) {}
 func (h *quietHost) Unused(*Queue)          {}
+func (h *quietHost) Now() int64             { return 0 }
+func (h *quietHost) WallMillis() int64      { return 0 }
 func (h *quietHost) Store() Store           { return nil }
 func (h *quietHost) Bury(*Grave)            {}
 func (h *quietHost) DeadLetter(_ *Queue, d Dead) {

@@ -8,6 +8,9 @@ package queue
 // at the end of each turn in which the queue changed, and before anything
 // observes the queue.
 func (q *Queue) Settle(now int64, budget int) (more bool) {
+	if q.retiming && q.retime(now) {
+		q.host.MarkDirty(q)
+	}
 	if q.overdue(now) && q.expire(now) {
 		// What is overdue still must not be seen (TTL-02): the rest waits.
 		return true

@@ -75,6 +75,7 @@ type fakeHost struct {
 	tb     testing.TB
 	arena  checkedArena
 	dirty  int
+	clock  int64 // what Now says
 	timer  int64 // earliest time asked for since the last look, 0 = none
 	dead   []deadLetter
 	unused int
@@ -97,6 +98,8 @@ func newHost(tb testing.TB) *fakeHost {
 func (h *fakeHost) Arena() core.Arena { return h.arena }
 func (h *fakeHost) MarkDirty(*Queue)  { h.dirty++ }
 func (h *fakeHost) Unused(*Queue)     { h.unused++ }
+func (h *fakeHost) Now() int64        { return h.clock }
+func (h *fakeHost) WallMillis() int64 { return h.clock / 1e6 }
 func (h *fakeHost) Store() Store      { return nil }
 func (h *fakeHost) Bury(g *Grave)     { h.graves = append(h.graves, g) }
 
@@ -211,7 +214,9 @@ type bench struct {
 
 // defaults are the settings of a queue declared without arguments.
 func defaults() Settings {
-	return Settings{TTL: -1, MaxLength: -1, MaxBytes: -1, DeadLetter: true}
+	s := Settings{Rules: NoRules()}
+	s.DeadLetter = true
+	return s
 }
 
 func newBench(t *testing.T, s Settings) *bench {

@@ -4,14 +4,14 @@ import "ringmq/engine/core"
 
 // overLimit reports whether ready messages exceed a limit.
 func (q *Queue) overLimit() bool {
-	s := &q.Settings
+	s := &q.Rules
 	return (s.MaxLength >= 0 && int64(q.ready) > s.MaxLength) ||
 		(s.MaxBytes >= 0 && q.readyBytes > s.MaxBytes)
 }
 
 // atLimit reports whether a publish would find the queue full (LEN-03).
 func (q *Queue) atLimit() bool {
-	s := &q.Settings
+	s := &q.Rules
 	return (s.MaxLength >= 0 && int64(q.ready) >= s.MaxLength) ||
 		(s.MaxBytes >= 0 && q.readyBytes >= s.MaxBytes)
 }
@@ -19,7 +19,7 @@ func (q *Queue) atLimit() bool {
 // refuses decides whether a full queue turns a message away. Consumers get
 // their chance first: what they can take does not count.
 func (q *Queue) refuses(now int64) bool {
-	if q.Settings.Overflow == DropHead {
+	if q.Rules.Overflow == DropHead {
 		return false
 	}
 	if q.atLimit() {
@@ -30,7 +30,7 @@ func (q *Queue) refuses(now int64) bool {
 
 // trim drops from the head until the limits hold (LEN-02).
 func (q *Queue) trim() {
-	if q.Settings.Overflow != DropHead {
+	if q.Rules.Overflow != DropHead {
 		return
 	}
 	for q.overLimit() {

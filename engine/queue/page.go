@@ -101,6 +101,9 @@ func (q *Queue) Fill(seq uint64, m *core.Message) {
 	q.addAbsent(-1)
 	q.order.chunks[(seq-q.order.base)>>chunkShift].resident++
 	q.aheadAt = seq + 1
+	if q.Rules.TTL != q.Settings.TTL || q.retimeEnd > seq {
+		q.retimeEntry(seq, e, q.host.Now(), q.host.WallMillis())
+	}
 }
 
 // Loaded ends a Load.

@@ -45,7 +45,7 @@ func (q *Queue) Put(m *core.Message, now int64, pos uint64, carrier bool) {
 
 func (q *Queue) enqueue(m *core.Message, now int64, pos uint64, flags uint8) {
 	var at int64
-	if q.Settings.TTL >= 0 || m.Flags&core.FlagExpires != 0 {
+	if q.Rules.TTL >= 0 || m.Flags&core.FlagExpires != 0 {
 		at = q.deadlineOf(m, now)
 	}
 	seq := q.order.push(q.host.Arena(), m, at, pos, flags)
@@ -70,7 +70,7 @@ func (q *Queue) enqueue(m *core.Message, now int64, pos uint64, flags uint8) {
 // refuse turns a message away. One that nobody keeps has no place in the log.
 func (q *Queue) refuse(m *core.Message) {
 	q.Refused++
-	if q.Settings.Overflow == RejectPublishDLX && q.Settings.DeadLetter {
+	if q.Rules.Overflow == RejectPublishDLX && q.Rules.DeadLetter {
 		q.host.DeadLetter(q, Dead{Msg: m, Why: core.DiedMaxLength})
 		return
 	}

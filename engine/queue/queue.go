@@ -11,6 +11,10 @@ import (
 type Host interface {
 	// Arena is the loop's off-heap memory.
 	Arena() core.Arena
+	// Now is the time of this turn, monotonic nanoseconds.
+	Now() int64
+	// WallMillis is the time of this turn, ms since 1970.
+	WallMillis() int64
 	// MarkDirty asks for Settle before the turn ends. Cheap when repeated.
 	MarkDirty(q *Queue)
 	// Schedule asks for Settle at a time, monotonic nanoseconds.
@@ -44,15 +48,9 @@ type Settings struct {
 	AutoDelete bool
 	Args       core.Args
 
-	TTL          int64 // message time to live in ms, -1 = none
-	Expires      int64 // ms without use until the queue is deleted, 0 = never
-	MaxLength    int64 // ready messages, -1 = none
-	MaxBytes     int64 // body bytes of ready messages, -1 = none
-	Overflow     Overflow
-	DeadLetter   bool
-	DeadExchange string
-	DeadKey      string
-	DeadKeySet   bool
+	// Rules are those of the arguments alone; Queue.Rules are the ones in force.
+	Rules
+	Type         Type
 	SingleActive bool  // only one consumer at a time gets messages
 	MaxPriority  int16 // highest level of a queue with priorities, 0 = none
 }
@@ -65,6 +63,9 @@ type Queue struct {
 	Shard    int
 	Owner    any // connection that an exclusive queue belongs to, nil otherwise
 	Settings Settings
+
+	// Rules are in force; SetRules changes them. The queue's loop only.
+	Rules Rules
 
 	// Slot is the shard's own: whether the queue is on its dirty list, its timer.
 	Slot any
@@ -101,6 +102,9 @@ type Queue struct {
 	deleted    bool
 	usedAt     int64
 
+	retiming            bool // deadlines are being formed anew, see beginRetime
+	retimeAt, retimeEnd uint64
+
 	// Deliveries that a restart will know of: those below leased, and of messages
 	// from leaseFrom on that are below leaseAsked.
 	leased, leaseFrom, leaseAsked uint64
@@ -114,6 +118,8 @@ type Queue struct {
 	aheadAt     uint64 // where reading back goes on
 	pageAt      uint64 // where PageOut goes on
 	loading     bool   // a Load is under way
+
+	timeout atomic.Int64 // Rules.ConsumerTimeout
 
 	// Seen is what other loops may look at, as of the last Settle.
 	Seen Gauges
@@ -163,9 +169,10 @@ func (q *Queue) show() {
 // known to anybody; Attach binds it to its host.
 func New(name string, id uint64, shard int, s Settings) *Queue {
 	q := &Queue{
-		Name: name, ID: id, Shard: shard, Settings: s, WasShard: -1,
+		Name: name, ID: id, Shard: shard, Settings: s, Rules: s.Rules, WasShard: -1,
 		limited: s.MaxLength >= 0 || s.MaxBytes >= 0,
 	}
+	q.timeout.Store(s.ConsumerTimeout)
 	if s.MaxPriority > 0 {
 		q.order.levels = newLevels(uint8(s.MaxPriority))
 	}
@@ -306,10 +313,10 @@ func (q *Queue) Touch(now int64) {
 
 // ExpiresAt is when an unused queue is to be deleted, 0 for never.
 func (q *Queue) ExpiresAt() int64 {
-	if q.Settings.Expires == 0 || len(q.members) > 0 {
+	if q.Rules.Expires == 0 || len(q.members) > 0 {
 		return 0
 	}
-	return q.usedAt + q.Settings.Expires*int64(1e6)
+	return q.usedAt + q.Rules.Expires*int64(1e6)
 }
 
 // Got is a message taken by basic.get.

@@ -98,7 +98,7 @@ func (q *Queue) forget(seq uint64, e *entry) {
 // dies ends an entry without success: it goes to the dead letter exchange, or
 // nowhere. The caller has taken it out of the counts of ready and unacked.
 func (q *Queue) dies(seq uint64, e *entry, why core.DeathReason) {
-	if !q.Settings.DeadLetter {
+	if !q.Rules.DeadLetter {
 		q.over(seq, e)
 		return
 	}

@@ -9,7 +9,7 @@ const neverDue = int64(1)
 // deadlineOf is the smaller of the queue's and the message's own time to live,
 // from now (TTL-01).
 func (q *Queue) deadlineOf(m *core.Message, now int64) int64 {
-	ttl := q.Settings.TTL
+	ttl := q.Rules.TTL
 	if m.Flags&core.FlagExpires != 0 && (ttl < 0 || m.TTL < ttl) {
 		ttl = m.TTL
 	}
@@ -77,8 +77,8 @@ func (q *Queue) expire(now int64) (more bool) {
 		d := q.deadlines[0]
 		q.deadlines.pop()
 		e := q.order.at(d.seq)
-		if e == nil {
-			continue
+		if e == nil || e.deadline != d.at {
+			continue // it is gone, or has another deadline by now
 		}
 		if e.state() != stateReady {
 			e.flags &^= entryIndexed

@@ -276,6 +276,6 @@ func TestExpiresAt(t *testing.T) {
 	b.now += 500 * millisecond
 	b.Unsubscribe(k, b.now)
 	due(660)
-	b.Settings.Expires = 0
+	b.Rules.Expires = 0
 	due(0)
 }
