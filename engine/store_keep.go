@@ -114,7 +114,8 @@ func (st *store) keep(now int64) {
 	if !st.waiters.empty() {
 		st.release() // the definitions may not have been written when they were asked for
 	}
-	compacting := st.wal.Compact(st)
+	// What waits for a segment goes before what would only be copied into it.
+	compacting := len(st.parked) == 0 && len(st.owed) == 0 && st.wal.Compact(st)
 	switch {
 	case compacting:
 		st.keepLater(compactEvery)
@@ -183,11 +184,10 @@ func (st *store) Live(p walPosition, ref walRef) bool {
 }
 
 // Moved implements wal.Mover.
-func (st *store) Moved(from, to walPosition, ref walRef) {
-	q := st.queues[ref.Queue]
-	place := q.Move(ref.Seq, uint64(to))
-	st.wal.Retain(to, cost(place))
-	st.wal.Release(from, cost(place))
+func (st *store) Moved(from, to walPosition, ref walRef, first bool) {
+	was, is := st.queues[ref.Queue].Move(ref.Seq, uint64(to), first)
+	st.wal.Retain(to, cost(is))
+	st.wal.Release(from, cost(was))
 }
 
 // page lets bodies leave memory when the shards hold more than they may. While

@@ -8,8 +8,11 @@ type Mover interface {
 	Live(p Position, ref Ref) bool
 	// Moved says that the record now stands at to as well: the owner points ref
 	// there, retains it at to and releases it at from. The old place stays readable
-	// until the new one is durable.
-	Moved(from, to Position, ref Ref)
+	// until the new one is durable. first says that ref is the first of those that
+	// the record still has: an owner that counts a body with one of its places counts
+	// it there, or a record whose heaviest place is done looks like garbage for ever
+	// and is copied for ever.
+	Moved(from, to Position, ref Ref, first bool)
 }
 
 // Compaction policy.
@@ -207,8 +210,8 @@ func (l *Log) compactRecord(r *Record) bool {
 	}
 	l.stats.MovedRecords++
 	l.stats.MovedBytes += uint64(r.size)
-	for _, ref := range c.live {
-		c.mover.Moved(r.Position, to, ref)
+	for i, ref := range c.live {
+		c.mover.Moved(r.Position, to, ref, i == 0)
 	}
 	return true
 }

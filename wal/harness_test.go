@@ -151,7 +151,7 @@ func (s *store) Live(p wal.Position, ref wal.Ref) bool {
 	return ok && e.pos == p
 }
 
-func (s *store) Moved(from, to wal.Position, ref wal.Ref) {
+func (s *store) Moved(from, to wal.Position, ref wal.Ref, _ bool) {
 	e := s.queues[ref.Queue][ref.Seq]
 	s.log.Retain(to, e.size)
 	s.log.Release(from, e.size)

@@ -82,12 +82,15 @@ func (q *Queue) StandsAt(seq, pos uint64) bool {
 	return e != nil && e.pos == pos
 }
 
-// Move says that the record of a live message now stands at pos. It returns the
-// place as it is now.
-func (q *Queue) Move(seq, pos uint64) Place {
+// Move says that the record of a live message now stands at pos, with the body
+// counted here or not. It returns the places before and after.
+func (q *Queue) Move(seq, pos uint64, carrier bool) (was, is Place) {
 	e := q.order.at(seq)
+	was = placeOf(seq, e)
 	e.pos = pos
-	return placeOf(seq, e)
+	e.flags &^= entryCarrier
+	e.carry(carrier)
+	return was, placeOf(seq, e)
 }
 
 // Fill gives the body back to an entry that waits for it (Absent). It takes over
