@@ -251,6 +251,8 @@ func (s *Shard) End() {
 			s.env.wake(s.Index)
 		}
 	}
+	// What this turn sent and found no room for asks for room before the loop sleeps.
+	s.flushPending()
 	for i := range s.out {
 		o := &s.out[i]
 		if o.box != nil && o.box.Flush() {
