@@ -91,12 +91,24 @@ func StartRabbitMQ(ctx context.Context, parent string) (*Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startRabbitIn(ctx, script, dir)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+	for try := 1; ; try++ {
+		p, err := startRabbitIn(ctx, script, dir)
+		if err == nil {
+			return p, nil
+		}
+		// A port that was free may be somebody else's by the time the server binds it, and
+		// its several parts say so in several ways.
+		if try == startTries || ctx.Err() != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
 	}
-	return p, nil
 }
+
+// startTries is how often a start is tried.
+const startTries = 3
 
 func startRabbitIn(ctx context.Context, script, dir string) (*Peer, error) {
 	ports, err := freePorts(3)
