@@ -21,7 +21,8 @@ type (
 	walAckSet   = wal.AckSet
 	walReport   = wal.Report
 
-	walRecoverer = wal.Recoverer
+	walRecoverer  = wal.Recoverer
+	walSpaceError = wal.SpaceError
 )
 
 // walRefsMax is how many queues one record can name.

@@ -144,7 +144,7 @@ func (s *Shard) openStore(o *StorageOptions, queues map[uint64]*queue.Queue) (*w
 	rec.end()
 	if err := l.Space(); err != nil {
 		st.noSpace.Store(true)
-		o.Log.Error("no room on the disk: persistent messages are refused until there is", "loop", s.Index, "error", err)
+		o.logNoSegment(s.Index, err)
 	}
 	return report, rec.messages, nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -170,11 +171,22 @@ func (st *store) Failed(err error) {
 func (st *store) spaceChanged(err error) {
 	st.noSpace.Store(err != nil)
 	if err != nil {
-		st.opts.Log.Error("no room on the disk: persistent messages are refused until there is", "loop", st.shard.Index, "error", err)
+		st.opts.logNoSegment(st.shard.Index, err)
 		st.keepLater(spaceEvery)
 		return
 	}
 	st.opts.Log.Info("the disk has room again: persistent messages are accepted", "loop", st.shard.Index)
+}
+
+// logNoSegment says that a log gets no segment, and does not call a failing disk a full
+// one.
+func (o *StorageOptions) logNoSegment(loop int, err error) {
+	text := "the disk does not take a new segment: persistent messages are refused until it does"
+	var space *walSpaceError
+	if errors.As(err, &space) && space.Full() {
+		text = "no room on the disk: persistent messages are refused until there is"
+	}
+	o.Log.Error(text, "loop", loop, "error", err)
 }
 
 // Live implements wal.Mover.
