@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 )
 
 // Kind says what an event is.
@@ -69,6 +70,7 @@ type History struct {
 	Events []Event
 	Notes  []string // for each run, what is worth to know of it
 
+	seen       [Draining + 1]atomic.Int64 // events of each kind
 	mu         sync.Mutex
 	publishers uint64
 	clients    uint32
@@ -101,7 +103,11 @@ func (h *History) Add(e Event) {
 	h.mu.Lock()
 	h.Events = append(h.Events, e)
 	h.mu.Unlock()
+	h.seen[e.Kind].Add(1)
 }
+
+// Seen is how many events of a kind there are.
+func (h *History) Seen(k Kind) int64 { return h.seen[k].Load() }
 
 // NewPublisher returns the id before the first of a new publisher: it counts up from there. A publisher is one
 // channel, so that its ids rise in the order of publishing.

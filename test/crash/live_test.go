@@ -29,7 +29,10 @@ func TestLive(t *testing.T) {
 			}
 			r := newRun(h, b)
 			load(r, rand.New(rand.NewPCG(seed, 4)), 0)
-			time.Sleep(time.Second) // the load has no end of its own
+			// The load has no end of its own: a little of everything, however slow the machine is.
+			for end := time.Now().Add(clientsMax); time.Now().Before(end) && (h.Seen(Rejected) < 20 || h.Seen(Requeued) < 20 || h.Seen(Confirmed) < 1000); {
+				time.Sleep(20 * time.Millisecond)
+			}
 			r.end(t, nil)
 			drain(t, h, b)
 			if err := b.Stop(); err != nil {
