@@ -20,6 +20,8 @@ type queueJSON struct {
 	Ready      int    `json:"messages_ready"`
 	Unacked    int    `json:"messages_unacknowledged"`
 	Consumers  int    `json:"consumers"`
+	Policy     string `json:"policy,omitempty"`
+	Operator   string `json:"operator_policy,omitempty"`
 }
 
 // queues lists the queues of all virtual hosts, or of the one that the path names.
@@ -38,10 +40,10 @@ func (a *api) queues(w http.ResponseWriter, r *request) {
 			continue
 		}
 		out = append(out, queueJSON{
-			Name: q.Name, VHost: q.VHost, Type: "classic", Node: a.node, State: "running",
+			Name: q.Name, VHost: q.VHost, Type: q.Type, Node: a.node, State: "running",
 			Durable: q.Durable, Exclusive: q.Exclusive, AutoDelete: q.AutoDelete,
 			Messages: q.Ready + q.Unacked, Ready: q.Ready, Unacked: q.Unacked,
-			Consumers: q.Consumers,
+			Consumers: q.Consumers, Policy: q.Policy, Operator: q.Operator,
 		})
 	}
 	writeJSON(w, http.StatusOK, out)

@@ -33,6 +33,9 @@ func NewTrusted(src Source, log *slog.Logger) *Server {
 	return newServer(TrustedHandler(src, log), log)
 }
 
+// Serving is a server that answers by a handler of the caller's, with this package's limits.
+func Serving(h http.Handler, log *slog.Logger) *Server { return newServer(h, log) }
+
 func newServer(h http.Handler, log *slog.Logger) *Server {
 	return &Server{http: http.Server{
 		Handler:           h,

@@ -61,6 +61,9 @@ type QueueInfo struct {
 	Ready      int  // messages waiting
 	Unacked    int  // messages delivered and not yet settled
 	Consumers  int
+	Type       string // classic, quorum or stream
+	Policy     string // name of the policy that governs it, empty for none
+	Operator   string // as Policy, of the operator's
 }
 
 // Counter is one sample of /metrics.

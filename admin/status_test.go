@@ -18,7 +18,7 @@ func TestQueues(t *testing.T) {
 		t.Errorf("without queues: %s", w.Body)
 	}
 	f.queues = []QueueInfo{
-		{Name: "b", VHost: "/", Ready: 3, Unacked: 2, Consumers: 1, Durable: true},
+		{Name: "b", VHost: "/", Ready: 3, Unacked: 2, Consumers: 1, Durable: true, Type: "quorum", Policy: "p", Operator: "o"},
 		{Name: "z", VHost: "a/b", Exclusive: true, AutoDelete: true},
 		{Name: "a", VHost: "/"},
 	}
@@ -41,7 +41,7 @@ func TestQueues(t *testing.T) {
 		}
 	}
 	list := decode[[]map[string]any](t, do(t, h, call{method: "GET", target: "/api/queues/%2F"}))
-	want := map[string]any{"name": "b", "vhost": "/", "type": "classic", "node": "ringmq@test", "state": "running",
+	want := map[string]any{"name": "b", "vhost": "/", "type": "quorum", "policy": "p", "operator_policy": "o", "node": "ringmq@test", "state": "running",
 		"durable": true, "exclusive": false, "auto_delete": false, "messages": 5.0, "messages_ready": 3.0,
 		"messages_unacknowledged": 2.0, "consumers": 1.0}
 	if !reflect.DeepEqual(list[1], want) {

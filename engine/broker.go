@@ -22,6 +22,22 @@ type Codec interface {
 	// AppendDeath appends to dst the message's header with a death recorded
 	// in it (spec C.7). wall is the time in seconds since 1970.
 	AppendDeath(dst []byte, m *core.Message, queueName string, why core.DeathReason, rekeyed bool, wall int64) []byte
+	// Delay is for how many milliseconds the message asks to be held, 0 for not at
+	// all (XT-02).
+	Delay(m *core.Message) int64
+	// Release appends to dst the header of a message that was held and is to be
+	// routed now, and says what else it asks for. wallMS is the time in
+	// milliseconds since 1970.
+	Release(dst []byte, m *core.Message, wallMS int64) ReleasedMessage
+}
+
+// ReleasedMessage is what a message that was held is from then on.
+type ReleasedMessage struct {
+	Head []byte   // its header
+	Keys [][]byte // its further keys: views into the message
+	// Expires: it has a time to live of its own, TTL in milliseconds from now.
+	Expires bool
+	TTL     int64
 }
 
 // Broker is everything that exists, on all loops.
@@ -39,6 +55,8 @@ type Broker struct {
 	storage *StorageOptions // nil until OpenStorage
 	pressed atomic.Int32    // shards whose publishers should wait: IsBehind
 	budget  atomic.Int64    // bytes of messages in memory, of all shards; 0 = no bound
+
+	admin admin
 
 	alarms     atomic.Uint32 // of Alarm
 	alarmHooks []func()

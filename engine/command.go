@@ -11,7 +11,7 @@ type op uint8
 const (
 	opPublish   op = iota // q, m, origin, seq = token
 	opConfirm             // origin, seq = token, ok, n = 1 if the log took it not
-	opDeliver             // sub, seq, m, flags
+	opDeliver             // sub, seq, m, flags, n
 	opCredit              // sub, n = bytes
 	opAck                 // q, seq, sub, n = consecutive entries
 	opRequeue             // q, seq, sub, ok = it never reached the consumer
@@ -25,7 +25,7 @@ const (
 type Command struct {
 	op     op
 	ok     bool
-	flags  queue.DeliverFlags
+	flags  uint8 // of opDeliver, the lowest octet of its flags; n has the rest
 	n      uint32
 	seq    uint64
 	q      *queue.Queue

@@ -43,8 +43,8 @@ const (
 // runDeaths routes the messages that died, in order.
 func (s *Shard) runDeaths() {
 	n := 0
-	until := s.Stats.DeadLettered + deathCopies
-	for n < len(s.deaths) && n < deathBatch && s.Stats.DeadLettered < until && !s.mourning() {
+	until := s.Stats.DeadLettered + s.Stats.Released + deathCopies
+	for n < len(s.deaths) && n < deathBatch && s.Stats.DeadLettered+s.Stats.Released < until && !s.mourning() {
 		d := s.deaths[n]
 		if d.Msg == nil || s.waits(&d) {
 			break
@@ -58,10 +58,20 @@ func (s *Shard) runDeaths() {
 		s.mournNext()
 		return
 	}
-	rest := copy(s.deaths, s.deaths[n:])
-	clear(s.deaths[rest:])
-	s.deaths = s.deaths[:rest]
+	s.deaths = without(s.deaths, n)
 	s.mournNext()
+}
+
+// without takes the first n, which are cleared, off a list. Moving the rest down keeps
+// the memory in use; moving a million down for each few that leave would take longer
+// than all else, so a long list just begins later.
+func without(list []death, n int) []death {
+	if len(list)-n > 2*deathBatch {
+		return list[n:]
+	}
+	rest := copy(list, list[n:])
+	clear(list[rest:])
+	return list[:rest]
 }
 
 // mournNext asks for the body of the next dead letter if it is not in memory.
@@ -83,12 +93,15 @@ func (s *Shard) deadLetter(d death) {
 // deadRouted sends the copies out; it reports whether the old place is kept until
 // they arrived.
 func (s *Shard) deadRouted(d death) (kept bool) {
+	if holds(d.q) {
+		return s.release(d)
+	}
 	v := d.q.Space.(*VHost)
 	set := &d.q.Rules
 	x := v.Exchange([]byte(set.DeadExchange))
+	surely := set.AtLeastOnce && d.Logged
 	if x == nil {
-		s.Stats.DeadDropped++
-		return false
+		return s.unrouted(d, surely)
 	}
 	codec := s.Broker.codecs[d.Msg.Encoding]
 	key := d.Msg.Key()
@@ -107,7 +120,14 @@ func (s *Shard) deadRouted(d death) (kept bool) {
 	m.Flags = d.Msg.Flags &^ core.FlagExpires // its time to live is spent
 	history := codec.Deaths(m)
 	queues := s.routeDead(v, x, m, set.DeadKeySet)
+	if len(queues) == 0 && surely {
+		m.Release(s.arena)
+		return s.unrouted(d, true)
+	}
 	h := s.handoverOf(d, queues)
+	if h == nil && surely {
+		h = s.newHandover(&d)
+	}
 	for _, q := range queues {
 		if cycles(history, q.Name) {
 			s.Stats.DeadDropped++
@@ -125,6 +145,17 @@ func (s *Shard) deadRouted(d death) (kept bool) {
 	return true
 }
 
+// unrouted is the end of a dead letter that has no queue to go to; surely: not yet. It
+// reports whether the old place is kept.
+func (s *Shard) unrouted(d death, surely bool) (kept bool) {
+	if surely {
+		s.keepDeath(d.q, d.Place, d.Dead)
+		return true
+	}
+	s.Stats.DeadDropped++
+	return false
+}
+
 // deadTo gives a copy to one queue. It returns the handover, which is made if there
 // is none and the copy is not in the log yet.
 func (s *Shard) deadTo(q *queue.Queue, m *core.Message, d *death, h *handover) *handover {
@@ -134,6 +165,8 @@ func (s *Shard) deadTo(q *queue.Queue, m *core.Message, d *death, h *handover) *
 			h.left++
 		case NoSpace:
 			h.unstored = true
+		case Refused:
+			h.refused = true
 		}
 		return h
 	}
@@ -166,6 +199,8 @@ type handover struct {
 	left int
 	// unstored: some queue could not take it for want of room on the disk.
 	unstored bool
+	// refused: some queue turned it away.
+	refused bool
 }
 
 func (s *Shard) newHandover(d *death) *handover {
@@ -196,11 +231,17 @@ func noteUnstored(o Origin) {
 }
 
 // Settled implements Origin.
-func (h *handover) Settled(uint64, bool) {
+func (h *handover) Settled(_ uint64, accepted bool) {
+	h.refused = h.refused || !accepted
 	if h.left--; h.left > 0 {
 		return
 	}
-	if !h.unstored {
+	switch {
+	case h.unstored:
+	case h.refused && h.q.Rules.AtLeastOnce && !h.q.Deleted():
+		h.s.keepDeath(h.q, h.p, queue.Dead{Why: h.why})
+		return
+	default:
 		h.s.store.buried(h.q, h.p)
 		return
 	}

@@ -63,9 +63,18 @@ func (v *VHost) DeclareExchange(name, kind string, s ExchangeSettings) *core.Err
 	if strings.HasPrefix(name, "amq.") {
 		return core.Refuse(core.AccessRefused, "exchange name '%s' contains reserved prefix 'amq.*'", name)
 	}
+	if err := v.isGone(); err != nil {
+		return err
+	}
 	x := newExchange(name, s)
+	v.setAlternate(x)
 	v.noteExchange(x)
-	v.record()
+	if x.Kind == exchange.Delayed {
+		v.addHeld(x)
+	}
+	if n := v.record(); x.held != nil {
+		x.held.DefSeq = n
+	}
 	v.addExchange(x)
 	return nil
 }
@@ -80,7 +89,7 @@ func (v *VHost) parseExchange(name, kind string, s *ExchangeSettings) *core.Erro
 		return core.Refuse(core.PreconditionFailed, "unknown exchange type '%s'", kind)
 	}
 	s.Kind = k
-	if ae, ok := s.Args["alternate-exchange"]; ok {
+	if ae, ok := s.Args[alternateArg]; ok {
 		if ae.Kind != core.KindString {
 			return core.Refuse(core.PreconditionFailed,
 				"invalid type '%s' for arg 'alternate-exchange' in exchange '%s' in vhost '%s'", ae.Type, name, v.Name)
@@ -111,7 +120,12 @@ func (v *VHost) sameExchange(x *Exchange, kind string, s ExchangeSettings) *core
 			return inequivalent(f.name, what, quoteBool(f.want), quoteBool(f.has))
 		}
 	}
-	return sameArg("alternate-exchange", what, s.Args, x.Args)
+	if x.Kind == exchange.Delayed {
+		if err := sameArg(exchange.DelayedTypeArg, what, s.Args, x.Args); err != nil {
+			return err
+		}
+	}
+	return sameArg(alternateArg, what, s.Args, x.Args)
 }
 
 // DeleteExchange removes an exchange; a missing one is no error (EXC-12).

@@ -13,6 +13,16 @@ import (
 // is not empty: the session makes up names of server-named queues and says so
 // with generated, which lifts the ban on the reserved prefix.
 func (v *VHost) DeclareQueue(name string, s queue.Settings, owner any, near *Shard, generated bool) (*queue.Queue, *core.Error) {
+	return v.declareQueue(name, s, owner, near, near.now, generated)
+}
+
+// declareQueue is DeclareQueue for whoever is on no loop: now is the loops' time.
+func (v *VHost) declareQueue(name string, s queue.Settings, owner any, near *Shard, now int64, generated bool) (*queue.Queue, *core.Error) {
+	asked := s.Args
+	v.applyDefaultType(&s, generated)
+	if t := typeNamed(asked[argQueueType].Str); generated && t != queue.Classic {
+		return nil, core.Refuse(core.PreconditionFailed, "Cannot declare a server-named queue for type rabbit_%s_queue", t)
+	}
 	if err := parseQueueArgs(v, name, &s); err != nil {
 		return nil, err
 	}
@@ -22,7 +32,7 @@ func (v *VHost) DeclareQueue(name string, s queue.Settings, owner any, near *Sha
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if q, ok := v.queues.Load().Get(name); ok {
-		if err := v.sameQueue(q, s, owner); err != nil {
+		if err := v.sameQueue(q, s, asked, owner); err != nil {
 			return nil, err
 		}
 		return q, nil
@@ -30,16 +40,23 @@ func (v *VHost) DeclareQueue(name string, s queue.Settings, owner any, near *Sha
 	if strings.HasPrefix(name, "amq.") && !generated {
 		return nil, core.Refuse(core.AccessRefused, "queue name '%s' contains reserved prefix 'amq.*'", name)
 	}
+	if err := v.isGone(); err != nil {
+		return nil, err
+	}
+	if err := v.overQueues(name); err != nil {
+		return nil, err
+	}
 	shard := v.broker.placeQueue(near)
 	q := queue.New(name, v.broker.newQueueID(s.Durable), shard.Index, s)
 	if s.Exclusive {
 		q.Owner = owner
 	}
+	q.StartRules(v.rulesOf(q))
 	// Before anybody can find the queue: whoever publishes to it must know
 	// which change of the catalog its messages depend on.
 	v.noteQueue(q)
 	q.DefSeq = v.record()
-	v.addQueue(q, shard, near.now)
+	v.addQueue(q, shard, now)
 	return q, nil
 }
 
@@ -69,7 +86,9 @@ func (v *VHost) lockedError(name string) *core.Error {
 		name, v.Name)
 }
 
-func (v *VHost) sameQueue(q *queue.Queue, s queue.Settings, owner any) *core.Error {
+// sameQueue compares a declare with the queue there is. asked are the arguments of the
+// client alone.
+func (v *VHost) sameQueue(q *queue.Queue, s queue.Settings, asked core.Args, owner any) *core.Error {
 	if err := v.locked(q, owner); err != nil {
 		return err
 	}
@@ -84,26 +103,23 @@ func (v *VHost) sameQueue(q *queue.Queue, s queue.Settings, owner any) *core.Err
 	if s.AutoDelete != has.AutoDelete {
 		return inequivalent("auto_delete", what, quoteBool(s.AutoDelete), quoteBool(has.AutoDelete))
 	}
-	for _, a := range queueArguments {
-		if a.name == "x-queue-type" && !typeDiffers(s.Args, has.Args) {
+	for i := range queueArguments {
+		a := &queueArguments[i]
+		if a.name == argQueueType && sameType(&s, has, asked) {
 			continue
 		}
-		if err := sameArg(a.name, what, s.Args, has.Args); err != nil {
+		if err := sameArg(a.name, what, asked, has.Args); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// typeDiffers compares queue types, where absent means classic (TYP-01).
-func typeDiffers(a, b core.Args) bool {
-	kind := func(args core.Args) string {
-		if v, ok := args["x-queue-type"]; ok {
-			return v.Str
-		}
-		return "classic"
-	}
-	return kind(a) != kind(b)
+// sameType compares queue types, where absent means the vhost's default (TYP-01). A
+// default that came later does not shut out who declares a classic queue as ever.
+func sameType(s, has *queue.Settings, asked core.Args) bool {
+	_, named := asked[argQueueType]
+	return s.Type == has.Type || !named && has.Type == queue.Classic
 }
 
 // removeQueue takes a queue out of the catalog with its bindings. It reports

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
 	"ringmq/engine/core"
@@ -73,15 +74,129 @@ func TestQueueArguments(t *testing.T) {
 	}
 }
 
-// Arguments that this version does not carry out are refused by name: accepted
-// and not honoured would be worse.
-func TestPlannedArguments(t *testing.T) {
-	for _, key := range []string{"x-max-age"} {
+// The matrix of C.1: which type knows which argument, and what it says of the others.
+func TestArgumentsOfTypes(t *testing.T) {
+	good := map[string]core.Value{
+		"x-message-ttl": number(1000), "x-expires": number(1000), "x-max-length": number(5), "x-max-length-bytes": number(5),
+		"x-overflow": text("reject-publish"), "x-dead-letter-exchange": text("dlx"), "x-dead-letter-strategy": text("at-least-once"),
+		"x-max-priority": number(5), "x-queue-mode": text("lazy"), "x-queue-version": number(2), "x-single-active-consumer": truth(1),
+		"x-queue-master-locator": text("min-masters"), "x-queue-leader-locator": text("balanced"), "x-delivery-limit": number(3),
+		"x-quorum-initial-group-size": number(3), "x-initial-cluster-size": number(3), "x-max-in-memory-length": number(1),
+		"x-max-in-memory-bytes": number(1), "x-max-age": text("7D"), "x-stream-max-segment-size-bytes": number(1000),
+		"x-stream-filter-size-bytes": number(16), "x-consumer-timeout": number(1000),
+	}
+	known := map[string]string{ // by each type: c, q, s
+		"x-message-ttl": "cq", "x-expires": "cq", "x-max-length": "cq", "x-max-length-bytes": "cqs", "x-overflow": "cq",
+		"x-dead-letter-exchange": "cq", "x-dead-letter-strategy": "q", "x-max-priority": "c", "x-queue-mode": "c",
+		"x-queue-version": "c", "x-single-active-consumer": "cq", "x-queue-master-locator": "c", "x-queue-leader-locator": "qs",
+		"x-delivery-limit": "q", "x-quorum-initial-group-size": "q", "x-initial-cluster-size": "s", "x-max-in-memory-length": "q",
+		"x-max-in-memory-bytes": "q", "x-max-age": "s", "x-stream-max-segment-size-bytes": "s", "x-stream-filter-size-bytes": "s",
+		"x-consumer-timeout": "cq",
+	}
+	for name, value := range good {
+		for _, kind := range []string{"classic", "quorum", "stream"} {
+			h := newHouse(t)
+			want := ""
+			if !strings.Contains(known[name], kind[:1]) {
+				want = "PRECONDITION_FAILED - invalid arg '" + name + "' for queue 'q' in vhost '/' of queue type rabbit_" + kind + "_queue"
+			}
+			args := core.Args{name: value, "x-queue-type": text(kind)}
+			_, err := h.v.DeclareQueue("q", queue.Settings{Durable: true, Args: args}, nil, h.Shard, false)
+			if got := textOf(err); got != want {
+				t.Errorf("%s on %s: %q, want %q", name, kind, got, want)
+			}
+		}
+	}
+}
+
+// TYP-01, TYP-02: what a queue of a type cannot be, and how its arguments are checked.
+func TestTypes(t *testing.T) {
+	type settings = queue.Settings
+	kind := func(k string, more ...any) core.Args {
+		a := core.Args{"x-queue-type": text(k)}
+		for i := 0; i < len(more); i += 2 {
+			a[more[i].(string)] = more[i+1].(core.Value)
+		}
+		return a
+	}
+	invalid := func(arg, detail string) string {
+		return "PRECONDITION_FAILED - invalid arg '" + arg + "' for queue 'q' in vhost '/': " + detail
+	}
+	property := func(p string) string {
+		return "PRECONDITION_FAILED - invalid property '" + p + "' for queue 'q' in vhost '/'"
+	}
+	for _, c := range []struct {
+		name      string
+		s         settings
+		generated bool
+		want      string
+		ok        func(*settings) bool
+	}{
+		{"quorum", settings{Durable: true, Args: kind("quorum")}, false, "", func(s *settings) bool { return s.Type == queue.Quorum && s.DeliveryLimit == 20 }},
+		{"no limit", settings{Durable: true, Args: kind("quorum", "x-delivery-limit", number(-1))}, false, "", func(s *settings) bool { return s.DeliveryLimit == -1 }},
+		{"limit 0", settings{Durable: true, Args: kind("quorum", "x-delivery-limit", number(0))}, false, "", func(s *settings) bool { return s.DeliveryLimit == 0 }},
+		{"limit -2", settings{Durable: true, Args: kind("quorum", "x-delivery-limit", number(-2))}, false, invalid("x-delivery-limit", "{value_negative,-2}"), nil},
+		{"classic has no limit", settings{}, false, "", func(s *settings) bool { return s.Type == queue.Classic && s.DeliveryLimit == -1 }},
+		{"transient quorum", settings{Args: kind("quorum")}, false, property("non-durable"), nil},
+		{"exclusive quorum", settings{Durable: true, Exclusive: true, Args: kind("quorum")}, false, property("exclusive-owner"), nil},
+		{"auto-delete quorum", settings{Durable: true, AutoDelete: true, Args: kind("quorum")}, false, property("auto-delete"), nil},
+		{"transient stream", settings{Args: kind("stream")}, false, property("non-durable"), nil},
+		{"server-named", settings{Durable: true, Exclusive: true, Args: kind("quorum")}, true,
+			"PRECONDITION_FAILED - Cannot declare a server-named queue for type rabbit_quorum_queue", nil},
+		{"strategy", settings{Durable: true, Args: kind("quorum", "x-dead-letter-strategy", text("maybe"))}, false, invalid("x-dead-letter-strategy", "invalid_dlx_strategy"), nil},
+		{"at least once", settings{Durable: true, Args: kind("quorum", "x-dead-letter-strategy", text("at-least-once"),
+			"x-dead-letter-exchange", text(""), "x-overflow", text("reject-publish"))}, false, "", func(s *settings) bool { return s.AtLeastOnce }},
+		{"at least once needs a bound", settings{Durable: true, Args: kind("quorum", "x-dead-letter-strategy", text("at-least-once"),
+			"x-dead-letter-exchange", text(""))}, false, "", func(s *settings) bool { return !s.AtLeastOnce }},
+		{"quorum knows two overflows", settings{Durable: true, Args: kind("quorum", "x-overflow", text("reject-publish-dlx"))}, false, "",
+			func(s *settings) bool { return s.Overflow == queue.DropHead }},
+		{"max age", settings{Durable: true, Args: kind("stream", "x-max-age", text("2h"))}, false, "", func(s *settings) bool { return s.MaxAge == 7200e3 }},
+		{"max age of what", settings{Durable: true, Args: kind("stream", "x-max-age", text("2x"))}, false, invalid("x-max-age", "invalid_max_age"), nil},
+		{"segment", settings{Durable: true, Args: kind("stream", "x-stream-max-segment-size-bytes", long(3_000_000_001))}, false,
+			invalid("x-stream-max-segment-size-bytes", "{value_too_large,3000000001}"), nil},
+		{"filter", settings{Durable: true, Args: kind("stream", "x-stream-filter-size-bytes", number(15))}, false,
+			invalid("x-stream-filter-size-bytes", "{value_too_small,15}"), nil},
+		{"group size", settings{Durable: true, Args: kind("quorum", "x-quorum-initial-group-size", number(0))}, false,
+			invalid("x-quorum-initial-group-size", "{value_zero,0}"), nil},
+	} {
 		h := newHouse(t)
-		_, err := h.v.DeclareQueue("q", queue.Settings{Args: core.Args{key: number(1)}}, nil, h.Shard, false)
-		want := "PRECONDITION_FAILED - invalid arg '" + key + `' for queue 'q' in vhost '/': "not available in this version"`
-		if got := textOf(err); got != want {
-			t.Errorf("%q, want %q", got, want)
+		q, err := h.v.DeclareQueue("q", c.s, &owner{}, h.Shard, c.generated)
+		if got := textOf(err); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		} else if c.ok != nil && !c.ok(&q.Settings) {
+			t.Errorf("%s: %+v", c.name, q.Settings)
+		}
+	}
+}
+
+// TYP-01: the type is compared on redeclare.
+func TestRedeclareType(t *testing.T) {
+	h := newHouse(t)
+	kind := func(k string) queue.Settings {
+		return queue.Settings{Durable: true, Args: core.Args{"x-queue-type": text(k)}}
+	}
+	for name, s := range map[string]queue.Settings{"c": {Durable: true}, "q": kind("quorum")} {
+		if _, err := h.v.DeclareQueue(name, s, nil, h.Shard, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		s    queue.Settings
+		want string
+	}{
+		{"c", kind("classic"), ""},
+		{"q", kind("quorum"), ""},
+		{"c", kind("quorum"), "received the value 'quorum' of type 'longstr' but current is none"},
+		{"q", kind("classic"), "received 'classic' but current is 'quorum'"},
+		{"q", queue.Settings{Durable: true}, "received none but current is the value 'quorum' of type 'longstr'"},
+	} {
+		want := c.want
+		if want != "" {
+			want = "PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for queue '" + c.name + "' in vhost '/': " + want
+		}
+		if _, err := h.v.DeclareQueue(c.name, c.s, nil, h.Shard, false); textOf(err) != want {
+			t.Errorf("%s again as %v: %q, want %q", c.name, c.s.Args, textOf(err), want)
 		}
 	}
 }

@@ -18,6 +18,9 @@ const (
 	KindQueue
 	KindBinding
 	KindMeta // the broker's own: counters
+	KindPolicy
+	KindLimits
+	KindParameter
 )
 
 // Change is one change of the durable catalog: a record is put under a key, over
@@ -117,6 +120,7 @@ func (v *VHost) remove(f func()) {
 	f()
 	v.record()
 	v.broker.catalog.removing.Add(-1)
+	v.dropHeld()
 }
 
 func (c *catalog) record(changes []Change) uint64 {
@@ -171,10 +175,10 @@ func (s *Shard) WhenDefined(done func(error)) {
 // Reassigned records a queue's definition again after its Shard has changed.
 // Any goroutine; the queue was restored.
 func (b *Broker) Reassigned(q *queue.Queue) {
-	v := q.Space.(*VHost)
+	v := vhostOf(q)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if cur, ok := v.queues.Load().Get(q.Name); ok && cur == q {
+	if v.has(q) {
 		v.noteQueue(q)
 		v.record()
 	}

@@ -38,8 +38,12 @@ import (
 const recordVersion = 1
 
 type vhostRecord struct {
-	V    int      `json:"v"`
-	Name jsonText `json:"name"`
+	V           int        `json:"v"`
+	Name        jsonText   `json:"name"`
+	Description jsonText   `json:"description,omitempty"`
+	Tags        []jsonText `json:"tags,omitempty"`
+	DefaultType string     `json:"default_queue_type,omitempty"`
+	Tracing     bool       `json:"tracing,omitempty"`
 }
 
 type exchangeRecord struct {
@@ -60,6 +64,8 @@ type queueRecord struct {
 	Shard      int         `json:"loop"` // whose log has its messages
 	AutoDelete bool        `json:"auto_delete,omitempty"`
 	Args       []argRecord `json:"arguments,omitempty"`
+	// Holds: it is no queue of that name, but what the exchange of that name holds.
+	Holds bool `json:"holds,omitempty"`
 }
 
 type bindingRecord struct {
@@ -248,8 +254,18 @@ func bindingKey(vhost, source, destKind, dest, key, canonical string) []byte {
 // it is one that survives a restart. The vhost's lock is held.
 
 func (v *VHost) noteVHost() {
-	v.note(Change{Kind: KindVHost, Key: recordKey(v.Name),
-		Value: writeRecord(vhostRecord{V: recordVersion, Name: jsonText(v.Name)})})
+	if !v.broker.catalog.records() {
+		return
+	}
+	s := v.settings.Load()
+	rec := vhostRecord{
+		V: recordVersion, Name: jsonText(v.Name), Description: jsonText(s.Description),
+		DefaultType: s.DefaultQueueType, Tracing: s.Tracing,
+	}
+	for _, tag := range s.Tags {
+		rec.Tags = append(rec.Tags, jsonText(tag))
+	}
+	v.note(Change{Kind: KindVHost, Key: recordKey(v.Name), Value: writeRecord(rec)})
 }
 
 func (v *VHost) noteExchange(x *Exchange) {
@@ -272,15 +288,15 @@ func (v *VHost) noteQueue(q *queue.Queue) {
 	if !q.Settings.Durable || !v.broker.catalog.records() {
 		return
 	}
-	v.note(Change{Kind: KindQueue, Key: recordKey(v.Name, q.Name), Value: writeRecord(queueRecord{
+	v.note(Change{Kind: KindQueue, Key: v.queueKey(q), Value: writeRecord(queueRecord{
 		V: recordVersion, VHost: jsonText(v.Name), Name: jsonText(q.Name), ID: q.ID, Shard: q.Shard,
-		AutoDelete: q.Settings.AutoDelete, Args: argRecords(q.Settings.Args),
+		AutoDelete: q.Settings.AutoDelete, Args: argRecords(q.Settings.Args), Holds: holds(q),
 	})})
 }
 
 func (v *VHost) noteQueueGone(q *queue.Queue) {
 	if q.Settings.Durable && v.broker.catalog.records() {
-		v.note(Change{Kind: KindQueue, Delete: true, Key: recordKey(v.Name, q.Name)})
+		v.note(Change{Kind: KindQueue, Delete: true, Key: v.queueKey(q)})
 	}
 }
 

@@ -17,10 +17,16 @@ func (b *Broker) Restore(d Definitions) error {
 	if err := d.Load(r.load); err != nil {
 		return err
 	}
+	if err := r.objects(); err != nil {
+		return err
+	}
 	for i := range r.bindings {
 		if err := r.bind(&r.bindings[i]); err != nil {
 			return err
 		}
+	}
+	if err := r.holders(); err != nil {
+		return err
 	}
 	b.catalog.queueIDs.Store(max(r.lastID, b.catalog.queueIDs.Load()))
 	b.catalog.store = d
@@ -36,9 +42,11 @@ func (b *Broker) Restore(d Definitions) error {
 	return nil
 }
 
-// restoring is the state of one Restore. Bindings wait for both their ends.
+// restoring is the state of one Restore. Bindings wait for both their ends, queues for
+// the policies that apply to them.
 type restoring struct {
 	b        *Broker
+	queues   []waitingQueue
 	bindings []bindingRecord
 	vhosts   map[string]bool // that the catalog knows
 	lastID   uint64
@@ -47,7 +55,7 @@ type restoring struct {
 func (r *restoring) load(kind ChangeKind, key, value []byte) error {
 	err := r.one(kind, key, value)
 	if err != nil {
-		err = fmt.Errorf("definition %s cannot be restored: %w", key, err)
+		err = notRestored(string(key), err)
 	}
 	return err
 }
@@ -59,7 +67,12 @@ func (r *restoring) one(kind ChangeKind, key, value []byte) error {
 	case KindExchange:
 		return r.exchange(value)
 	case KindQueue:
-		return r.queue(value)
+		var rec queueRecord
+		if err := readRecord(value, &rec); err != nil {
+			return err
+		}
+		r.queues = append(r.queues, waitingQueue{string(key), rec})
+		return nil
 	case KindBinding:
 		var rec bindingRecord
 		if err := readRecord(value, &rec); err != nil {
@@ -75,7 +88,43 @@ func (r *restoring) one(kind ChangeKind, key, value []byte) error {
 		r.lastID = max(r.lastID, last)
 		return err
 	}
+	return r.asked(kind, value)
+}
+
+// asked restores what operators asked for.
+func (r *restoring) asked(kind ChangeKind, value []byte) error {
+	switch kind {
+	case KindPolicy:
+		return r.restorePolicy(value)
+	case KindLimits:
+		return r.restoreLimits(value)
+	case KindParameter:
+		return r.restoreParameter(value)
+	}
 	return fmt.Errorf("unknown kind %d", kind)
+}
+
+// waitingQueue is a definition of a queue and its key.
+type waitingQueue struct {
+	key string
+	rec queueRecord
+}
+
+// objects brings exchanges in line with the policies and restores the queues.
+func (r *restoring) objects() error {
+	r.b.VHosts(func(v *VHost) {
+		v.Exchanges(func(x *Exchange) { v.setAlternate(x) })
+	})
+	for i := range r.queues {
+		if err := r.queue(&r.queues[i].rec); err != nil {
+			return notRestored(r.queues[i].key, err)
+		}
+	}
+	return nil
+}
+
+func notRestored(key string, err error) error {
+	return fmt.Errorf("definition %s cannot be restored: %w", key, err)
 }
 
 func (r *restoring) vhost(value []byte) error {
@@ -88,10 +137,17 @@ func (r *restoring) vhost(value []byte) error {
 		r.vhosts = map[string]bool{}
 	}
 	r.vhosts[name] = true
-	if r.b.VHost(name) == nil {
-		r.b.vhosts.Store(name, newVHost(r.b, name))
+	v := r.b.VHost(name)
+	if v == nil {
+		v = newVHost(r.b, name)
+		r.b.vhosts.Store(name, v)
 	}
-	return nil
+	s := VHostSettings{Description: string(rec.Description), DefaultQueueType: rec.DefaultType, Tracing: rec.Tracing}
+	for _, tag := range rec.Tags {
+		s.Tags = append(s.Tags, string(tag))
+	}
+	v.settings.Store(&s)
+	return s.check()
 }
 
 func (r *restoring) space(name jsonText) (*VHost, error) {
@@ -126,11 +182,7 @@ func (r *restoring) exchange(value []byte) error {
 	return nil
 }
 
-func (r *restoring) queue(value []byte) error {
-	var rec queueRecord
-	if err := readRecord(value, &rec); err != nil {
-		return err
-	}
+func (r *restoring) queue(rec *queueRecord) error {
 	v, err := r.space(rec.VHost)
 	if err != nil {
 		return err
@@ -140,12 +192,20 @@ func (r *restoring) queue(value []byte) error {
 		return err
 	}
 	name := string(rec.Name)
+	var holder *Exchange
+	if rec.Holds {
+		if holder, err = r.holder(v, name); err != nil {
+			return err
+		}
+	}
 	s := queue.Settings{Durable: true, AutoDelete: rec.AutoDelete, Args: args}
-	if refused := parseQueueArgs(v, name, &s); refused != nil {
+	if rec.Holds {
+		s = heldSettings(true)
+	} else if refused := parseQueueArgs(v, name, &s); refused != nil {
 		return refused
 	}
 	switch {
-	case v.Queue([]byte(name)) != nil:
+	case !rec.Holds && v.Queue([]byte(name)) != nil:
 		return fmt.Errorf("queue '%s' in vhost '%s' is there already", name, v.Name)
 	case rec.ID == 0 || rec.ID >= transientID || rec.Shard < 0:
 		return fmt.Errorf("queue '%s' in vhost '%s' has id %d and loop %d", name, v.Name, rec.ID, rec.Shard)
@@ -159,6 +219,11 @@ func (r *restoring) queue(value []byte) error {
 	q := queue.New(name, rec.ID, shard, s)
 	q.WasShard = was
 	r.b.queuesOn[shard].Add(1)
+	if rec.Holds {
+		v.attachHeld(holder, q)
+		return nil
+	}
+	q.StartRules(v.rulesOf(q))
 	v.addQueue(q, r.b.Shards[shard], 0)
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 // memory is a catalog that keeps records in a map and makes changes durable when
 // the test says so.
 type memory struct {
-	records  [KindMeta + 1]map[string][]byte
+	records  [KindParameter + 1]map[string][]byte
 	sets     [][]Change // of each Apply
 	durable  uint64
 	manual   bool // durable is moved by the test alone

@@ -20,4 +20,11 @@
 // a Command in the mailbox to the owner, which calls the same function. The
 // commands of one loop to one queue therefore take effect in the order in
 // which they were given.
+//
+// # What operators ask for
+//
+// Policies, vhosts, limits, parameters and definitions from a file come by the
+// functions of the files admin*.go, on goroutines that are no loop's. A change is
+// recorded, seen by every declare from then on, and carried to the queues that
+// exist batch by batch, each on its loop. No loop waits for any of it.
 package engine

@@ -131,6 +131,11 @@ func (s *Shard) Publish(q *queue.Queue, m *core.Message, origin Origin, token ui
 	if m.Arrival == 0 {
 		m.Arrival = s.wallMS
 	}
+	if holds(q) {
+		if m = s.hold(m); m == nil {
+			return Refused
+		}
+	}
 	if q.Shard == s.Index {
 		if s.store != nil && (q.Logs(m) || len(s.store.parked) > 0) {
 			return s.store.publish(m, target{q: q, origin: origin, token: token, from: s.Index})
@@ -159,7 +164,7 @@ func (s *Shard) PublishAll(queues []*queue.Queue, m *core.Message, origin Origin
 		logged = s.store.lists.get()
 	}
 	for _, q := range queues {
-		if s.store != nil && q.Shard == s.Index && q.Logs(m) {
+		if s.store != nil && q.Shard == s.Index && q.Logs(m) && !holds(q) {
 			logged = append(logged, target{q: q, origin: origin, token: token, from: s.Index})
 			continue
 		}

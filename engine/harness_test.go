@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,6 +21,9 @@ type textFields map[string]string
 
 func (f textFields) Lookup(name string) (core.Value, bool) {
 	s, ok := f[name]
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && name == exchange.DelayHeader {
+		return number(n), ok
+	}
 	return text(s), ok
 }
 
@@ -63,6 +67,29 @@ func (textCodec) AppendDeath(dst []byte, m *core.Message, queueName string, why 
 		}
 	}
 	return dst
+}
+
+// Delay is the number behind "x-delay=".
+func (c textCodec) Delay(m *core.Message) int64 {
+	n, _ := strconv.ParseInt(c.Headers(m).(textFields)["x-delay"], 10, 64)
+	return max(n, 0)
+}
+
+// Release turns the sign of "x-delay=", and takes "expires=" for a time to live.
+func (c textCodec) Release(dst []byte, m *core.Message, _ int64) (r ReleasedMessage) {
+	for line := range bytes.Lines(m.Head()) {
+		if n, ok := bytes.CutPrefix(line, []byte("x-delay=")); ok {
+			dst = append(append(dst, "x-delay=-"...), n...)
+			continue
+		}
+		dst = append(dst, line...)
+	}
+	if s, ok := c.Headers(m).(textFields)["expires"]; ok {
+		r.Expires = true
+		r.TTL, _ = strconv.ParseInt(s, 10, 64)
+	}
+	r.Head, r.Keys = dst, c.MoreKeys(m)
+	return r
 }
 
 func text(s string) core.Value   { return core.Value{Kind: core.KindString, Str: s, Type: "longstr"} }

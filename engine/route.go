@@ -36,10 +36,17 @@ func (v *VHost) route(x *Exchange, key []byte, more [][]byte, h core.Fields, sc 
 	sc.walk = append(sc.walk[:0], x)
 	from := 0 // of walk: alternate exchanges of those before were added
 	for i := 0; i < len(sc.walk); i++ {
+		if held := sc.walk[i].held; held != nil {
+			keyed = false // the next message may have no delay, or another
+			if delayOf(h) > 0 {
+				sc.addQueue(held, i > 0)
+				continue
+			}
+		}
 		m := *sc.walk[i].matcher.Load()
 		keyed = keyed && !m.UsesHeaders()
 		sc.dests = m.Match(key, h, sc.dests[:0])
-		if len(more) > 0 && m.UsesKey() && !sc.walk[i].Kind.Chooses() {
+		if len(more) > 0 && m.UsesKey() && !sc.walk[i].Routes.Chooses() {
 			for _, k := range more {
 				sc.dests = m.Match(k, h, sc.dests)
 			}
@@ -92,10 +99,11 @@ func (v *VHost) alternates(sc *routeScratch, from int) (next int) {
 }
 
 func (v *VHost) alternate(x *Exchange, sc *routeScratch) {
-	if x.Alternate == "" {
+	name := x.alternate.Load()
+	if name == nil {
 		return
 	}
-	if ae, ok := v.exchanges.Load().Get(x.Alternate); ok {
+	if ae, ok := v.exchanges.Load().Get(*name); ok {
 		sc.addExchange(ae)
 	}
 }

@@ -29,7 +29,9 @@ type Shard struct {
 	deaths   []death
 	// deathsAfter is when dead letters that the log keeps are sent again.
 	deathsAfter int64
+	kept        keptDeaths
 	graves      []*queue.Grave
+	early       []*queue.Queue // made before the loop ran: touchEarly
 	listed      []*queue.Queue // all that were ever changed and exist
 	getters     []getter       // basic.get that wait for the disk
 	routes      routeCache
@@ -49,6 +51,8 @@ func (s *Shard) Delivered() uint64 { return s.delivered.Load() }
 // ShardStats counts what passed through a shard since it started.
 type ShardStats struct {
 	Published, Unroutable, Remote, DeadLettered, DeadDropped uint64
+	// Released counts the copies of messages that an exchange had held back.
+	Released uint64
 	// Unstored counts messages that the log had no room for, Lost those whose
 	// body could not be read back.
 	Unstored, Lost uint64

@@ -31,6 +31,7 @@ func (s *Shard) Bind(l *ring.Loop, peers []*ring.Loop) {
 	s.env = env{loop: l, peers: peers}
 	s.arena = l.Slab()
 	s.now = l.Now()
+	s.touchEarly()
 	s.startStore()
 }
 
@@ -111,6 +112,9 @@ func (e *env) post(f func()) bool {
 	}
 	return e.loop.Post(f)
 }
+
+// running reports that there is a loop. On that loop, or before it starts.
+func (e *env) running() bool { return e.loop != nil }
 
 func (e *env) wake(shard int) { e.peers[shard].Wake() }
 

@@ -102,7 +102,7 @@ func (b *Broker) durableQueues() (own []map[uint64]*queue.Queue, old map[int]map
 	}
 	old = map[int]map[uint64]*queue.Queue{}
 	b.VHosts(func(v *VHost) {
-		v.Queues(func(q *queue.Queue) {
+		v.kept(func(q *queue.Queue) {
 			switch {
 			case !q.Settings.Durable:
 			case q.WasShard < 0:

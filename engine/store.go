@@ -42,6 +42,7 @@ type store struct {
 	loads  loadPool
 	dying  map[dyingKey]struct{} // left their queue and are not done yet
 	mourns *bodyFetch            // a dead letter's body that is being read
+	alone  *scatteredReads       // made when they are needed
 
 	checkpoint checkpointWalk
 	keeper     keeper

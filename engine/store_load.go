@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"ringmq/engine/core"
 	"ringmq/engine/queue"
 )
@@ -145,6 +147,10 @@ func (st *store) lost(q *queue.Queue, seq uint64, pos walPosition, err error) {
 // behind it that stand in the same piece of the log.
 func (st *store) mourn() {
 	d := &st.shard.deaths[0]
+	if st.shard.scattered() {
+		st.mournScattered()
+		return
+	}
 	f := st.newFetch((*bodyFetch).mourned)
 	f.pos = walPosition(d.Pos)
 	st.mourns = f
@@ -178,15 +184,21 @@ func (f *bodyFetch) mourned(c walChunk, err error) {
 			}
 		}
 	}
-	if d := &deaths[0]; d.Msg == nil && !f.short {
-		if err == nil {
-			err = errNotThere
-		}
-		st.shard.Stats.Lost++
-		st.opts.Log.Error("a dead letter cannot be read back from the log and is dropped",
-			"queue", d.q.Name, "loop", st.shard.Index, "position", walPosition(d.Pos).String(), "error", err)
-		st.buried(d.q, d.Place)
-		st.shard.deaths = append(deaths[:0], deaths[1:]...)
+	if deaths[0].Msg == nil && !f.short {
+		st.lostDeath(0, err)
 	}
 	st.endFetch(f)
+}
+
+// lostDeath gives up a dead letter whose body cannot be read; err may be nil.
+func (st *store) lostDeath(i int, err error) {
+	if err == nil {
+		err = errNotThere
+	}
+	d := &st.shard.deaths[i]
+	st.shard.Stats.Lost++
+	st.opts.Log.Error("a dead letter cannot be read back from the log and is dropped",
+		"queue", d.q.Name, "loop", st.shard.Index, "position", walPosition(d.Pos).String(), "error", err)
+	st.buried(d.q, d.Place)
+	st.shard.deaths = slices.Delete(st.shard.deaths, i, i+1)
 }

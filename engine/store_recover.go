@@ -225,7 +225,7 @@ func (r *recovery) move(rec *walRecord, h *core.StoredHead) error {
 func (r *recovery) recover(at walPosition, refs []walRef, h *core.StoredHead) {
 	for i, ref := range refs {
 		q := r.queues[ref.Queue]
-		in := queue.Recovered{Deadline: r.deadline(q, h), Priority: h.Priority}
+		in := queue.Recovered{Deadline: r.deadline(q, h), Arrival: h.Arrival, Priority: h.Priority}
 		in.Place = queue.Place{Seq: ref.Seq, Pos: uint64(at), Size: h.BodyLen, Logged: true, Carrier: i == 0}
 		r.logOf(q).Retain(at, cost(in.Place))
 		if old, twice := q.Recover(in); twice {

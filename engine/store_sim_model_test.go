@@ -66,12 +66,13 @@ type lineage struct {
 
 // simCopy is what consumers did with a message of one queue.
 type simCopy struct {
-	handed  int
-	life    int // of the last time
-	held    bool
-	settled bool // in this life
-	ended   bool // settled, and it goes nowhere else
-	durable bool // for good
+	handed   int
+	returned int // by its client
+	life     int // of the last time
+	held     bool
+	settled  bool // in this life
+	ended    bool // settled, and it goes nowhere else
+	durable  bool // for good
 }
 
 func (m *simModel) fail(format string, args ...any) {

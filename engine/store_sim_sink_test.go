@@ -41,6 +41,7 @@ func (k *simSink) Cancelled() {
 func (k *simSink) Deliver(seq uint64, msg *core.Message, f queue.DeliverFlags) {
 	redelivered := f&queue.Redelivered != 0
 	l := k.take(seq, msg, redelivered, k.sub.Consumer.NoAck)
+	k.counts(l, f.Count())
 	if k.sq.name == l.root && !redelivered && !k.sq.disordered && k.sub != nil {
 		if l.id < k.last[l.pub] {
 			k.m.fail("message %d of %s is delivered after %d", l.id, l.root, k.last[l.pub])
@@ -49,6 +50,19 @@ func (k *simSink) Deliver(seq uint64, msg *core.Message, f queue.DeliverFlags) {
 	}
 	if f&queue.Owned != 0 {
 		msg.Release(k.home.arena)
+	}
+}
+
+// counts judges how often a message is said to have come back.
+func (k *simSink) counts(l *lineage, n int) {
+	c := l.copy(k.sq.name)
+	switch {
+	case !k.sq.counting && n != 0:
+		k.m.fail("message %d of %s comes with a count", l.id, l.root)
+	case n >= c.handed:
+		k.m.fail("message %d of %s was handed out %d times before and came back %d times", l.id, l.root, c.handed-1, n)
+	case k.sq.counting && !l.crashed && n < c.returned:
+		k.m.fail("message %d of %s was sent back %d times, and counts %d", l.id, l.root, c.returned, n)
 	}
 }
 
@@ -156,6 +170,7 @@ func (m *simModel) settle(s *Shard) {
 func (m *simModel) settleOne(s *Shard, h simHeld) {
 	switch n := m.rng.IntN(6); {
 	case n == 0:
+		h.c.returned++
 		s.Requeue(h.sq.q, h.seq, h.sub, false)
 		return
 	case n == 1:

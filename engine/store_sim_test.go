@@ -383,6 +383,7 @@ type simQueue struct {
 	deleting   bool
 	far        bool // it had clients on other loops: what they have is not known at once
 	leaky      bool // what needs no ack may be on its way between loops when the broker ends
+	counting   bool // a quorum queue
 	disordered bool // deliveries that were under way came back
 	kind       string
 }

@@ -132,6 +132,10 @@ func (m *simModel) declare(s *Shard) {
 	switch n := m.rng.IntN(12); {
 	case n < 4:
 		sq.kind = "plain"
+		if m.rng.IntN(3) == 0 {
+			sq.kind, sq.counting = "quorum", true
+			args["x-queue-type"], args["x-delivery-limit"] = text("quorum"), number(-1)
+		}
 	case n == 4:
 		sq.kind, sq.durable = "transient", false
 	case n == 5:
@@ -265,7 +269,7 @@ func (m *simModel) publish(s *Shard) {
 
 func (m *simModel) lineage(id uint64, size int, sq *simQueue, p *simPublisher, msg *core.Message) *lineage {
 	l := &lineage{simKey: simKey{id, sq.name}, q: sq, pub: p.number, size: size, copies: map[string]*simCopy{}}
-	l.keeps = sq.durable && msg.Persistent()
+	l.keeps = sq.durable && (msg.Persistent() || sq.counting)
 	ttl := sq.ttl
 	if msg.Flags&core.FlagExpires != 0 && (ttl < 0 || msg.TTL < ttl) {
 		ttl = msg.TTL

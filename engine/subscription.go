@@ -50,7 +50,7 @@ func (r *remoteSink) Deliver(seq uint64, m *core.Message, f queue.DeliverFlags) 
 		m.AddRef(1)
 	}
 	r.inFlight += m.BodyLen() + core.MessageOverheadBytes
-	r.shard.send(r.sub.home.Index, &Command{op: opDeliver, sub: r.sub, seq: seq, m: m, flags: f})
+	r.shard.send(r.sub.home.Index, &Command{op: opDeliver, sub: r.sub, seq: seq, m: m, flags: uint8(f), n: uint32(f) >> 8})
 }
 
 // Cancelled implements queue.Sink.
@@ -69,17 +69,17 @@ func (r *remoteSink) credit(n int) {
 // deliverHere is the far end of remoteSink.Deliver. The command carries a
 // reference of its own.
 func (s *Shard) deliverHere(c *Command) {
-	sub, m := c.sub, c.m
+	sub, m, f := c.sub, c.m, queue.DeliverFlags(c.n)<<8|queue.DeliverFlags(c.flags)
 	cost := uint32(m.BodyLen() + core.MessageOverheadBytes)
 	if sub.gone {
-		noAck := c.flags&queue.Owned != 0
+		noAck := f&queue.Owned != 0
 		m.Release(s.arena)
 		if !noAck {
 			s.Requeue(sub.Queue, c.seq, sub, true)
 		}
 		return
 	}
-	sub.local.Deliver(c.seq, m, c.flags|queue.Owned)
+	sub.local.Deliver(c.seq, m, f|queue.Owned)
 	sub.owed += cost
 	if !sub.owing {
 		sub.owing = true

@@ -27,6 +27,15 @@ type VHost struct {
 	// changes are those of the durable catalog that the command under way has
 	// made so far.
 	changes []Change
+	// dropped are the queues of delayed exchanges that the command under way removes.
+	dropped []*queue.Queue
+
+	// What operators ask for (admin.go). policies and limits change under the lock.
+	policies atomic.Pointer[policies]
+	settings atomic.Pointer[VHostSettings]
+	limits   atomic.Pointer[Limits] // nil: none
+	seats    seats
+	gone     bool // deleted; guarded by the lock
 }
 
 // Exchange is a routing point. The exported fields never change.
@@ -36,14 +45,24 @@ type Exchange struct {
 	Durable    bool
 	AutoDelete bool
 	Internal   bool
-	Alternate  string // alternate exchange, "" = none
+	Alternate  string // alternate exchange that the arguments name, "" = none
 	Args       core.Args
 
 	matcher atomic.Pointer[exchange.Matcher]
 	deleted atomic.Bool
+	// alternate is the alternate exchange in force, nil for none: see setAlternate.
+	alternate atomic.Pointer[string]
+
+	// Routes is the type whose rules route: Kind, but of a delayed exchange.
+	Routes exchange.Kind
+	// held is where a delayed exchange keeps what it holds back, nil of others.
+	held *queue.Queue
 
 	bindings map[bindingID]*Binding // guarded by the vhost's lock
 }
+
+// Holds reports that the exchange holds messages back that ask for it (XT-02).
+func (x *Exchange) Holds() bool { return x.held != nil }
 
 // Binding connects a source exchange to a queue or an exchange.
 type Binding struct {
@@ -83,6 +102,8 @@ type bindingID struct {
 func newVHost(b *Broker, name string) *VHost {
 	v := &VHost{Name: name, broker: b, incoming: map[exchange.Dest]map[*Binding]struct{}{}}
 	v.queues.Store(&core.PMap[*queue.Queue]{})
+	v.policies.Store(&policies{})
+	v.settings.Store(&VHostSettings{})
 	var xs core.PMap[*Exchange]
 	for _, p := range []struct {
 		name     string
@@ -109,8 +130,13 @@ func newExchange(name string, s ExchangeSettings) *Exchange {
 		Internal: s.Internal, Alternate: s.Alternate, Args: s.Args,
 		bindings: map[bindingID]*Binding{},
 	}
-	m := exchange.New(s.Kind, exchange.Options{Args: s.Args, Seed: nameSeed(name)})
+	// REQUIRES: the arguments were checked.
+	x.Routes, _ = exchange.RoutesLike(s.Kind, s.Args)
+	m := exchange.New(x.Routes, exchange.Options{Args: s.Args, Seed: nameSeed(name)})
 	x.matcher.Store(&m)
+	if s.Alternate != "" {
+		x.alternate.Store(&x.Alternate)
+	}
 	return x
 }
 
@@ -147,7 +173,7 @@ func (v *VHost) Queues(f func(*queue.Queue)) {
 
 // Bind makes a binding; making it again changes nothing (BIND-01).
 func (v *VHost) Bind(source *Exchange, dest exchange.Dest, key string, args core.Args) *core.Error {
-	if err := exchange.ValidateBinding(source.Kind, key, args); err != nil {
+	if err := exchange.ValidateBinding(source.Routes, key, args); err != nil {
 		return core.Refuse(core.PreconditionFailed, "%s", err.Error())
 	}
 	v.mu.Lock()
@@ -252,6 +278,7 @@ func (v *VHost) addQueue(q *queue.Queue, s *Shard, now int64) {
 func (v *VHost) removeExchange(x *Exchange) {
 	x.deleted.Store(true)
 	v.noteExchangeGone(x)
+	v.removeHeld(x)
 	xs := v.exchanges.Load().Delete(x.Name)
 	v.exchanges.Store(&xs)
 	v.epoch.Add(1)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ringmq/admin"
+	"ringmq/admin/definitions"
 	"ringmq/engine/defs"
 	"ringmq/engine/session091"
 	"ringmq/ring"
@@ -68,6 +69,7 @@ type surroundings struct {
 	log      *slog.Logger
 	flushLog func()
 	notify   notifier
+	imports  *definitions.File // of --load-definitions, nil without
 }
 
 // startBroker opens everything that serving needs. On an error nothing stays open, and the
@@ -77,7 +79,7 @@ func startBroker(o *serveOptions, with surroundings) (*broker, error) {
 	if err := b.openData(); err != nil {
 		return nil, err
 	}
-	if err := b.open(); err != nil {
+	if err := b.open(with.imports); err != nil {
 		b.abandon()
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func startBroker(o *serveOptions, with surroundings) (*broker, error) {
 }
 
 // open does what follows the lock of the data folder.
-func (b *broker) open() error {
+func (b *broker) open(imports *definitions.File) error {
 	files := raiseFileLimit()
 	lim, err := b.limits(b.o)
 	if err != nil {
@@ -105,6 +107,9 @@ func (b *broker) open() error {
 	b.openControl()
 	b.serveHTTP()
 	if err := b.openStorage(); err != nil {
+		return err
+	}
+	if err := b.loadDefinitions(imports); err != nil {
 		return err
 	}
 	limitGoHeap(lim.memory)
@@ -139,12 +144,13 @@ func (b *broker) openData() error {
 // openLoops makes the event loops; they do not run yet.
 func (b *broker) openLoops() error {
 	b.server = session091.NewServer(session091.Options{
-		ChannelMax:     uint16(b.o.ChannelMax),
-		FrameMax:       uint32(b.o.FrameMax),
-		Heartbeat:      b.o.Heartbeat,
-		MessageSizeMax: int64(b.o.MessageSizeMax),
-		Log:            b.log,
-		Version:        version,
+		ChannelMax:      uint16(b.o.ChannelMax),
+		FrameMax:        uint32(b.o.FrameMax),
+		Heartbeat:       b.o.Heartbeat,
+		MessageSizeMax:  int64(b.o.MessageSizeMax),
+		ConsumerTimeout: b.o.ConsumerTimeout,
+		Log:             b.log,
+		Version:         version,
 	})
 	group, err := ring.New(ring.Options{
 		Cores: b.o.Cores, Pin: b.o.Pin, Backend: b.o.IO, Spin: b.o.Spin, Log: b.log,

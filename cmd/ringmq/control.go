@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ringmq/admin"
+	"ringmq/admin/control"
+	"ringmq/admin/definitions"
+	"ringmq/engine/session091"
 )
 
 // controlName is the socket in the data folder over which "ringmq ctl" talks to the broker. Its
@@ -70,12 +73,26 @@ func (b *broker) openControl() {
 		b.log.Warn("\"ringmq ctl\" will not find this broker: its socket cannot be made", "socket", path, "error", err)
 		return
 	}
-	b.control = admin.NewTrusted(source{b}, b.log)
+	b.control = admin.Serving(control.Handler(b.controlOptions(), admin.TrustedHandler(source{b}, b.log)), b.log)
 	go func() {
 		if err := b.control.Serve(l); err != nil {
 			b.log.Error("the control socket has stopped", "error", err)
 		}
 	}()
+}
+
+// controlOptions are what the verbs of "ringmq ctl" work on.
+func (b *broker) controlOptions() control.Options {
+	return control.Options{
+		Broker: b.server.Broker, Codec: session091.JSONArgs{}, Log: b.log,
+		About: definitions.About{Product: "ringmq", Version: version, CompatVersion: compatVersion},
+		Unready: func() string {
+			if b.is(phaseRunning) {
+				return ""
+			}
+			return source{b}.Unready()
+		},
+	}
 }
 
 // removeControl takes the socket's name away. REQUIRES: the lock of the folder is still held.

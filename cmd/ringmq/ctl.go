@@ -15,18 +15,22 @@ type ctlVerb struct {
 	help    string
 	json    bool // --json makes sense
 	run     func(c *ctlCall) int
+	// remote: RabbitMQ's verb of the same name, which the running broker does. Its operands
+	// follow it, its flags are RabbitMQ's, and so are its exit codes.
+	remote *remoteVerb
 }
 
 // ctlVerbs lists them in the order of the help text. It is a function because the verbs' own help
 // refers to it.
 func ctlVerbs() []ctlVerb {
-	return []ctlVerb{
-		{"status", nil, "state, limits, alarms, counts and logs of the running broker", true, ctlStatus},
-		{"queue list", []string{"list_queues"}, "queues with their messages and consumers", true, ctlQueueList},
-		{"wal check", nil, "read the message logs of a stopped broker and report what is damaged; nothing is changed", false, ctlWALCheck},
-		{"wal dump", nil, "print every record of the message logs of a stopped broker; nothing is changed", false, ctlWALDump},
-		{"wal repair", nil, "accept the damage in the message logs of a stopped broker, so that it starts with what is readable; nothing is deleted", false, ctlWALRepair},
+	list := []ctlVerb{
+		{name: "status", help: "state, limits, alarms, counts and logs of the running broker", json: true, run: ctlStatus},
+		{name: "queue list", aliases: []string{"list_queues"}, help: "queues with their messages and consumers", json: true, run: ctlQueueList},
+		{name: "wal check", help: "read the message logs of a stopped broker and report what is damaged; nothing is changed", run: ctlWALCheck},
+		{name: "wal dump", help: "print every record of the message logs of a stopped broker; nothing is changed", run: ctlWALDump},
+		{name: "wal repair", help: "accept the damage in the message logs of a stopped broker, so that it starts with what is readable; nothing is deleted", run: ctlWALRepair},
 	}
+	return append(list, remoteVerbs()...)
 }
 
 // ctlCall is one call of a verb.
@@ -34,6 +38,9 @@ type ctlCall struct {
 	data           string // absolute path of the data folder
 	json           bool
 	stdout, stderr io.Writer
+	// Of a remote verb: what follows it, and its flags by their long names.
+	operands []string
+	flags    map[string]string
 }
 
 // fail prints the line that the operator reads and returns the code for it.
@@ -59,7 +66,13 @@ func ctl(args, environ []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "ringmq: %v\n", err)
+		if verb != nil && verb.remote != nil {
+			return exitRemoteUsage
+		}
 		return exitUsage
+	}
+	if verb.remote != nil {
+		return c.remote(verb)
 	}
 	return verb.run(c)
 }
@@ -124,6 +137,9 @@ func unknownVerb(words []string) error {
 
 // parse reads the flags of a verb. The data folder is found as "ringmq serve" finds it.
 func (c *ctlCall) parse(verb *ctlVerb, args, environ []string) error {
+	if verb.remote != nil {
+		return c.parseRemote(verb, args, environ)
+	}
 	var passed []string // to the reader of the settings
 	for len(args) > 0 {
 		arg := args[0]
@@ -147,6 +163,11 @@ func (c *ctlCall) parse(verb *ctlVerb, args, environ []string) error {
 			passed = append(passed, "--"+name, text)
 		}
 	}
+	return c.findData(passed, environ)
+}
+
+// findData finds the data folder by the settings of "ringmq serve".
+func (c *ctlCall) findData(passed, environ []string) error {
 	o, err := loadOptions(passed, environ)
 	if err == nil {
 		c.data, err = filepath.Abs(o.Data)
@@ -159,14 +180,17 @@ func printCtlHelp(w io.Writer) {
 		"open the folder's socket may do everything.\n\n")
 	for _, v := range ctlVerbs() {
 		names := strings.Join(append([]string{v.name}, v.aliases...), ", ")
-		fmt.Fprintf(w, "  ringmq ctl %s\n        %s\n", names, v.help)
+		fmt.Fprintf(w, "  ringmq ctl %s\n        %s\n", names+v.remote.usage(), v.help)
 	}
 	fmt.Fprint(w, "\nThe data folder is --data DIR, else RINGMQ_DATA, else that of --config FILE, else ./data.\n"+
-		"Exit codes: 0 done, 1 it cannot be done or damage was found, 2 wrong command line.\n")
+		"Exit codes: 0 done, 1 it cannot be done or damage was found, 2 wrong command line. Of the verbs\n"+
+		"that RabbitMQ has, those with '_' in their names: 0 done, 64 wrong command line, 65 the broker refuses what was\n"+
+		"given, 69 the broker does not answer or is not ready, 70 what is named is not there.\n")
 }
 
 func printVerbHelp(w io.Writer, v *ctlVerb) {
-	fmt.Fprintf(w, "ringmq ctl %s: %s\n\n", v.name, v.help)
+	fmt.Fprintf(w, "ringmq ctl %s: %s\n\n", v.name+v.remote.usage(), v.help)
+	v.remote.printFlags(w)
 	fmt.Fprint(w, "  --data DIR     data folder of the broker; default RINGMQ_DATA, else ./data\n"+
 		"  --config FILE  configuration file of the broker, for its data folder\n")
 	if v.json {

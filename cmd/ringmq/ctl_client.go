@@ -20,10 +20,10 @@ const ctlWait = 30 * time.Second
 // answerBytesMax bounds an answer: a listing of a million queues fits.
 const answerBytesMax = 1 << 30
 
-// get asks the broker of the data folder for one page. Its error is the line that the operator reads.
-func (c *ctlCall) get(page string) ([]byte, error) {
+// client speaks to the socket of the data folder.
+func (c *ctlCall) client(wait time.Duration) *http.Client {
 	path := filepath.Join(c.data, controlName)
-	client := http.Client{Timeout: ctlWait, Transport: &http.Transport{
+	return &http.Client{Timeout: wait, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			short, done, err := shortPath(path)
@@ -34,9 +34,13 @@ func (c *ctlCall) get(page string) ([]byte, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", short)
 		},
 	}}
-	resp, err := client.Get("http://ringmq" + page)
+}
+
+// get asks the broker of the data folder for one page. Its error is the line that the operator reads.
+func (c *ctlCall) get(page string) ([]byte, error) {
+	resp, err := c.client(ctlWait).Get("http://ringmq" + page)
 	if err != nil {
-		return nil, c.unreachable(path, err)
+		return nil, c.unreachable(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, answerBytesMax))
@@ -50,7 +54,8 @@ func (c *ctlCall) get(page string) ([]byte, error) {
 }
 
 // unreachable says why there is no answer and what to do.
-func (c *ctlCall) unreachable(path string, err error) error {
+func (c *ctlCall) unreachable(err error) error {
+	path := filepath.Join(c.data, controlName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("no broker runs on the data folder %s; name the broker's folder with --data", c.data)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -89,14 +90,17 @@ func ctlQueueList(c *ctlCall) int {
 		Ready     int    `json:"messages_ready"`
 		Unacked   int    `json:"messages_unacknowledged"`
 		Consumers int    `json:"consumers"`
+		Type      string `json:"type"`
+		Policy    string `json:"policy"`
 	}
 	if code, done := c.getInto("/api/queues", &list); done {
 		return code
 	}
 	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "vhost\tname\tmessages\tready\tunacked\tconsumers")
+	fmt.Fprintln(table, "vhost\tname\tmessages\tready\tunacked\tconsumers\ttype\tpolicy")
 	for _, q := range list {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\n", q.VHost, q.Name, q.Messages, q.Ready, q.Unacked, q.Consumers)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.VHost, q.Name, q.Messages, q.Ready, q.Unacked, q.Consumers, q.Type,
+			cmp.Or(q.Policy, "-"))
 	}
 	table.Flush()
 	return exitOK

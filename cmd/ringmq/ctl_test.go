@@ -77,9 +77,9 @@ func TestCtlQueueList(t *testing.T) {
 	}
 	for _, verb := range [][]string{{"queue", "list"}, {"list_queues"}} {
 		code, stdout, stderr := runCtl(noEnv, append(verb, "--data", dataOf(p))...)
-		want := "vhost  name  messages  ready  unacked  consumers\n" +
-			"/      a     1         1      0        0\n" +
-			"/      b     1         1      0        0\n"
+		want := "vhost  name  messages  ready  unacked  consumers  type     policy\n" +
+			"/      a     1         1      0        0          classic  -\n" +
+			"/      b     1         1      0        0          classic  -\n"
 		if code != exitOK || stdout != want || stderr != "" {
 			t.Errorf("%v: exit %d %s\n got %s\nwant %s", verb, code, stderr, stdout, want)
 		}

@@ -24,6 +24,11 @@ func serve(args, environ []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "ringmq: %v\n", err)
 		return exitUsage
 	}
+	file, err := readDefinitions(o)
+	if err != nil {
+		fmt.Fprintf(stderr, "ringmq: %v\n", err)
+		return exitUsage
+	}
 	if o.CheckConfig {
 		printSettings(stdout, o)
 		return exitOK
@@ -43,7 +48,7 @@ func serve(args, environ []string, stdout, stderr io.Writer) int {
 
 	notify := newNotifier(environ, log)
 	b, err := startOrSignal(func() (*broker, error) {
-		return startBroker(o, surroundings{log, lines.close, notify})
+		return startBroker(o, surroundings{log, lines.close, notify, file})
 	}, signals, notify, stderr)
 	if errors.Is(err, errSignal) {
 		return exitOK
@@ -93,8 +98,8 @@ func startOrSignal(start func() (*broker, error), signals <-chan os.Signal, noti
 	}
 }
 
-// reload is what SIGHUP does: the settings are read again, and of those the log level and the
-// limits on memory and disk can change while clients are connected.
+// reload is what SIGHUP does: the settings are read again, and of those the log level, the
+// limits on memory and disk and the consumer timeout can change while clients are connected.
 func (b *broker) reload(args, environ []string, level *slog.LevelVar) {
 	o, err := loadOptions(args, environ)
 	var lim limits
@@ -108,8 +113,10 @@ func (b *broker) reload(args, environ []string, level *slog.LevelVar) {
 	level.Set(logLevel(o.LogLevel))
 	limitGoHeap(lim.memory)
 	b.watch.setLimits(lim)
-	b.log.Info("settings re-read; log-level, memory-limit and disk-free-limit change without a restart",
-		"log_level", o.LogLevel, "memory_limit", byteText(lim.memory), "disk_free_limit", byteText(lim.disk))
+	b.server.SetConsumerTimeout(o.ConsumerTimeout)
+	b.log.Info("settings re-read; log-level, memory-limit, disk-free-limit and consumer-timeout change without a restart",
+		"log_level", o.LogLevel, "memory_limit", byteText(lim.memory), "disk_free_limit", byteText(lim.disk),
+		"consumer_timeout", o.ConsumerTimeout)
 }
 
 func newLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {

@@ -7,6 +7,7 @@ import (
 
 	"ringmq/admin"
 	"ringmq/engine"
+	"ringmq/engine/queue"
 )
 
 // Queues implements admin.Source.
@@ -20,7 +21,13 @@ func (s source) Queues() []admin.QueueInfo {
 		q := &list[i]
 		out[i] = admin.QueueInfo{
 			Name: q.Name, VHost: q.VHost, Durable: q.Durable, Exclusive: q.Exclusive, AutoDelete: q.AutoDelete,
-			Ready: q.Ready, Unacked: q.Unacked, Consumers: q.Consumers,
+			Ready: q.Ready, Unacked: q.Unacked, Consumers: q.Consumers, Type: queue.Classic.String(),
+		}
+		if v := s.b.server.Broker.VHost(q.VHost); v != nil {
+			if q := v.Queue([]byte(q.Name)); q != nil { // not deleted meanwhile
+				out[i].Type = q.Settings.Type.String()
+				out[i].Policy, out[i].Operator, _ = s.b.server.Broker.PolicyOf(q)
+			}
 		}
 	}
 	return out

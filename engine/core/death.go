@@ -9,6 +9,7 @@ const (
 	DiedRejected DeathReason = iota
 	DiedExpired
 	DiedMaxLength
+	DiedDeliveryLimit
 )
 
 // String is the reason as x-death spells it.
@@ -18,6 +19,8 @@ func (r DeathReason) String() string {
 		return "expired"
 	case DiedMaxLength:
 		return "maxlen"
+	case DiedDeliveryLimit:
+		return "delivery_limit"
 	}
 	return "rejected"
 }

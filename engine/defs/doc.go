@@ -9,6 +9,7 @@
 // # The file
 //
 //	vhosts, exchanges, queues, bindings   a bucket each: quoted names -> JSON
+//	policies, limits, parameters          the same; a file may lack them
 //	meta                                  counters of the engine, and "format",
 //	                                      the version of this layout
 //

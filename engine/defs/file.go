@@ -29,12 +29,19 @@ const (
 
 // buckets are the names of the buckets by kind, in the order of Load.
 var buckets = [...]string{
-	engine.KindVHost:    "vhosts",
-	engine.KindExchange: "exchanges",
-	engine.KindQueue:    "queues",
-	engine.KindBinding:  "bindings",
-	engine.KindMeta:     "meta",
+	engine.KindVHost:     "vhosts",
+	engine.KindExchange:  "exchanges",
+	engine.KindQueue:     "queues",
+	engine.KindBinding:   "bindings",
+	engine.KindMeta:      "meta",
+	engine.KindPolicy:    "policies",
+	engine.KindLimits:    "limits",
+	engine.KindParameter: "parameters",
 }
+
+// bucketsAlways is how many of them every file has. The later ones are made when
+// something is put into them: files of older versions lack them.
+const bucketsAlways = int(engine.KindMeta) + 1
 
 // file is the bbolt file below a Store.
 type file struct{ db *bbolt.DB }
@@ -186,7 +193,7 @@ func prepare(db *bbolt.DB) error {
 			fresh = true
 			return nil
 		}
-		for _, name := range buckets {
+		for _, name := range buckets[:bucketsAlways] {
 			if tx.Bucket([]byte(name)) == nil {
 				return fmt.Errorf("it has no bucket %s", name)
 			}
@@ -225,11 +232,12 @@ func (f file) commit(b batch) error {
 
 func putBatch(tx *bbolt.Tx, b batch) error {
 	for id, c := range b {
-		bucket := tx.Bucket([]byte(buckets[id.kind]))
-		var err error
-		if c.Delete {
+		bucket, err := tx.CreateBucketIfNotExists([]byte(buckets[id.kind]))
+		switch {
+		case err != nil:
+		case c.Delete:
 			err = bucket.Delete(c.Key)
-		} else {
+		default:
 			err = bucket.Put(c.Key, seal(c.Key, c.Value))
 		}
 		if err != nil {
@@ -246,7 +254,8 @@ func (f file) dropVoid(b batch) {
 	_ = guard(f.db.Path(), func() error {
 		return f.db.View(func(tx *bbolt.Tx) error {
 			for id, c := range b {
-				if c.Delete && tx.Bucket([]byte(buckets[id.kind])).Get(c.Key) == nil {
+				bucket := tx.Bucket([]byte(buckets[id.kind]))
+				if c.Delete && (bucket == nil || bucket.Get(c.Key) == nil) {
 					delete(b, id)
 				}
 			}
@@ -267,7 +276,11 @@ func (s *Store) Load(f func(kind engine.ChangeKind, key, value []byte) error) (e
 	}()
 	return s.file.db.View(func(tx *bbolt.Tx) error {
 		for kind, name := range buckets {
-			err := tx.Bucket([]byte(name)).ForEach(func(key, value []byte) error {
+			bucket := tx.Bucket([]byte(name))
+			if bucket == nil {
+				continue // a kind that the file's version did not know
+			}
+			err := bucket.ForEach(func(key, value []byte) error {
 				if engine.ChangeKind(kind) == engine.KindMeta && string(key) == formatKey {
 					return nil
 				}

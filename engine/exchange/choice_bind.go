@@ -34,6 +34,13 @@ var hashProperties = []string{"correlation_id", "message_id", "timestamp"}
 // (XT-01). The error has the text that clients see; the caller adds code and
 // scope, 406 on the channel.
 func ValidateExchange(k Kind, args core.Args) error {
+	if k == Delayed {
+		routes, err := RoutesLike(k, args)
+		if err != nil {
+			return err
+		}
+		return ValidateExchange(routes, args)
+	}
 	if k != ConsistentHash {
 		return nil
 	}

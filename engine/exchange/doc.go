@@ -29,6 +29,7 @@
 //
 //	x-consistent-hash                 a list of bindings with weights
 //	x-modulus-hash, x-random          destinations in the order of their names
+//	x-delayed-message                 as those of the type it routes like
 //
 // A destSet counts how often a destination is bound, so that it goes away with
 // its last binding, and grows from a short list into a persistent vector.

@@ -5,8 +5,9 @@ import "ringmq/engine/core"
 // Kind is an exchange type.
 type Kind uint8
 
-// The exchange types: four that every virtual host offers (EXC-01), and those
-// that choose one destination for each message (XT-01, XT-03).
+// The exchange types: four that every virtual host offers (EXC-01), those that
+// choose one destination for each message (XT-01, XT-03), and one that holds
+// messages back and routes as another does (XT-02).
 const (
 	Direct Kind = iota
 	Fanout
@@ -15,10 +16,12 @@ const (
 	ConsistentHash
 	ModulusHash
 	Random
+	Delayed
 )
 
 // kindNames are the names that clients use, in the order of the kinds.
-var kindNames = [...]string{"direct", "fanout", "topic", "headers", "x-consistent-hash", "x-modulus-hash", "x-random"}
+var kindNames = [...]string{"direct", "fanout", "topic", "headers", "x-consistent-hash", "x-modulus-hash", "x-random",
+	"x-delayed-message"}
 
 // ParseKind returns the kind that a client names in a declare.
 func ParseKind(name string) (Kind, bool) {
@@ -40,7 +43,7 @@ func (k Kind) String() string {
 
 // Chooses reports that an exchange of this type sends a message to one of its
 // destinations, however many keys the message has.
-func (k Kind) Chooses() bool { return k >= ConsistentHash }
+func (k Kind) Chooses() bool { return k >= ConsistentHash && k <= Random }
 
 // Dest is where a binding leads: a pointer to a queue or to an exchange of the
 // catalog. Values are compared with ==, so a pointer is the only right thing to
@@ -92,7 +95,8 @@ type Matcher interface {
 	UsesHeaders() bool
 }
 
-// New returns a matcher of kind k without bindings.
+// New returns a matcher of kind k without bindings. REQUIRES: k is not Delayed,
+// which has none of its own.
 func New(k Kind, o Options) Matcher {
 	switch k {
 	case Fanout:

@@ -8,8 +8,9 @@ import (
 	"ringmq/engine/core"
 )
 
-// DeliverFlags say how a message is handed to a Sink.
-type DeliverFlags uint8
+// DeliverFlags say how a message is handed to a Sink: flags in the lowest octet, and
+// how often the message came back before in the others.
+type DeliverFlags uint32
 
 const (
 	// Redelivered: the message was handed out before (BAS-15).
@@ -19,7 +20,22 @@ const (
 	Owned
 	// Counted: the delivery took a place in the channel's shared window.
 	Counted
+	// Offset: the message comes from a stream, and its sequence number is its offset.
+	Offset
 )
+
+// countShift is where the count begins in DeliverFlags.
+const countShift = 8
+
+// Count is how often the message was handed out and came back. Only queues that limit
+// it tell (DLX-09); elsewhere it is 0.
+func (f DeliverFlags) Count() int { return int(f >> countShift) }
+
+// Extra reports that the delivery needs a header of the queue's making.
+func (f DeliverFlags) Extra() bool { return f&^(Redelivered|Owned|Counted) != 0 }
+
+// WithCount adds a count.
+func (f DeliverFlags) WithCount(n uint16) DeliverFlags { return f | DeliverFlags(n)<<countShift }
 
 // Sink is a consumer's way out. It is called on the queue's loop.
 type Sink interface {
@@ -76,6 +92,7 @@ type Consumer struct {
 	Priority  int32
 	NoAck     bool
 	Exclusive bool
+	Cursor    *Cursor // of a stream's consumer, nil otherwise
 
 	queue      *Queue
 	level      *level

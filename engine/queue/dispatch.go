@@ -8,6 +8,9 @@ package queue
 // at the end of each turn in which the queue changed, and before anything
 // observes the queue.
 func (q *Queue) Settle(now int64, budget int) (more bool) {
+	if q.stream != nil {
+		return q.settleStream(now, budget)
+	}
 	if q.retiming && q.retime(now) {
 		q.host.MarkDirty(q)
 	}
@@ -94,6 +97,12 @@ func (q *Queue) dispatch(budget int) bool {
 		if counted {
 			f |= Counted
 		}
+		if q.counting {
+			f = f.WithCount(e.deliveries)
+			if e.is(entryMaybe) {
+				f |= Redelivered
+			}
+		}
 		q.Delivered++
 		if c.NoAck {
 			q.handOver(seq, e)
@@ -177,6 +186,10 @@ func (q *Queue) settled(c *Consumer) {
 // queue was purged of them or deleted) are ignored (QUE-11). c is the consumer
 // that held it, nil for basic.get.
 func (q *Queue) Ack(seq uint64, c *Consumer) {
+	if q.stream != nil {
+		q.credit(c)
+		return
+	}
 	e := q.order.at(seq)
 	if e == nil || e.state() != stateUnacked {
 		return
@@ -190,15 +203,23 @@ func (q *Queue) Ack(seq uint64, c *Consumer) {
 	}
 }
 
-// Requeue puts an unacked entry back in its place (BAS-13). undelivered: it
+// Requeue puts an unacked entry back in its place (BAS-13); a quorum queue puts it
+// behind all that is ready, unless it came back too often (DLX-09). undelivered: it
 // never reached the consumer, so it does not count as handed out.
 func (q *Queue) Requeue(seq uint64, c *Consumer, undelivered bool) {
+	if q.stream != nil {
+		q.credit(c)
+		return
+	}
 	e := q.order.at(seq)
 	if e == nil || e.state() != stateUnacked {
 		return
 	}
 	if undelivered && e.deliveries > 0 {
 		e.deliveries--
+	}
+	if q.counting && !undelivered && q.exhausted(seq, e, c) {
+		return
 	}
 	e.setState(stateReady)
 	if e.msg == nil {
@@ -207,9 +228,19 @@ func (q *Queue) Requeue(seq uint64, c *Consumer, undelivered bool) {
 	q.unacked--
 	q.ready++
 	q.readyBytes += int64(e.size)
-	q.order.giveBack(seq)
-	if e.deliveries > 1 && e.is(entryLogged) {
-		q.store.Requeued(q, seq, e.deliveries)
+	switch {
+	case !q.counting:
+		q.order.giveBack(seq)
+		if e.deliveries > 1 && e.is(entryLogged) {
+			q.store.Requeued(q, seq, e.deliveries)
+		}
+	case undelivered:
+		q.order.giveBack(seq)
+	default:
+		q.order.giveBackLast(seq)
+		if e.is(entryLogged) {
+			q.store.Requeued(q, seq, e.deliveries)
+		}
 	}
 	if e.deadline != 0 {
 		// It may be overdue; the index forgot it if it was due while held.

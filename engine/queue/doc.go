@@ -24,9 +24,22 @@
 // waits in a heap that is served before head, so that it returns to its
 // original place (BAS-13, BAS-16).
 //
+// # Streams
+//
+// A stream is the same chunks, whose entries stay when they are delivered: each
+// consumer has a cursor, and the sequence number is the offset. Entries leave at the
+// oldest end only, as the rules of retention say. Bodies are in the log; the newest
+// stay in memory as well, others while somebody reads them:
+//
+//	oldest           cursor A          hotFrom     cursor B   tail
+//	 │ in the log only │ read back │ ... │ in memory too │ ... │
+//
+// Nothing is delivered before it is safe in the log, so that no offset that was seen
+// means another message after a crash.
+//
 // # Laws
 //
-//   - ready + unacked = live entries, always.
+//   - ready + unacked = live entries, always. Nothing of a stream is ever unacked.
 //   - Settle is called before anything observes the queue: deliver, expire,
 //     trim. Publishing only appends.
 //   - A queue that was deleted holds nothing and accepts nothing.

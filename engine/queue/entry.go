@@ -27,6 +27,9 @@ const (
 	entryCarrier
 	// entryAhead: its body was read back and was not delivered since.
 	entryAhead
+	// entryMaybe: it may have been delivered before a crash: redelivered, but not
+	// counted as returned. Of queues that count only.
+	entryMaybe
 )
 
 // entry is one message's place in a queue: 32 bytes off the Go heap, so that a

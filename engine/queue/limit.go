@@ -12,9 +12,13 @@ func (q *Queue) overLimit() bool {
 // atLimit reports whether a publish would find the queue full (LEN-03).
 func (q *Queue) atLimit() bool {
 	s := &q.Rules
-	return (s.MaxLength >= 0 && int64(q.ready) >= s.MaxLength) ||
+	return (s.MaxLength >= 0 && int64(q.ready+q.owed) >= s.MaxLength) ||
 		(s.MaxBytes >= 0 && q.readyBytes >= s.MaxBytes)
 }
+
+// Owe counts dead letters that left the queue and that nobody took yet: they count for
+// what may be published (LEN-03).
+func (q *Queue) Owe(n int) { q.owed += n }
 
 // refuses decides whether a full queue turns a message away. Consumers get
 // their chance first: what they can take does not count.
@@ -60,9 +64,28 @@ func (q *Queue) unready(e *entry) {
 	q.readyBytes -= int64(e.size)
 }
 
+// exhausted ends an entry that comes back more often than the queue's delivery limit
+// allows: it was handed out limit+1 times (DLX-09).
+func (q *Queue) exhausted(seq uint64, e *entry, c *Consumer) bool {
+	if limit := q.Rules.DeliveryLimit; limit < 0 || int64(e.deliveries) <= limit {
+		return false
+	}
+	q.unacked--
+	q.dies(seq, e, core.DiedDeliveryLimit)
+	q.settled(c)
+	if q.order.live == 0 {
+		q.host.MarkDirty(q)
+	}
+	return true
+}
+
 // Discard settles an unacked entry without success: dead letter exchange or
 // nothing (basic.reject and nack with requeue off).
 func (q *Queue) Discard(seq uint64, c *Consumer) {
+	if q.stream != nil {
+		q.credit(c)
+		return
+	}
 	e := q.order.at(seq)
 	if e == nil || e.state() != stateUnacked {
 		return

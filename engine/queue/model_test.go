@@ -53,6 +53,7 @@ type model struct {
 	settled   []uint64
 	nextID    uint64
 	discard   *refEntry  // being rejected
+	exhausted *refEntry  // coming back once too often
 	store     *fakeStore // nil: everything is in memory
 }
 
@@ -75,6 +76,10 @@ func newModel(t *testing.T, seed uint64) *model {
 		m.s.MaxBytes = int64(m.rng.IntN(100))
 	}
 	m.s.Overflow = Overflow(m.rng.IntN(3))
+	if m.rng.IntN(3) == 0 {
+		m.s.Type = Quorum
+		m.s.DeliveryLimit = []int64{-1, 0, 2}[m.rng.IntN(3)]
+	}
 	m.q = New("q", 1, 0, m.s)
 	m.q.Attach(m.host, m.now)
 	m.host.onDead = m.died
@@ -163,6 +168,8 @@ func (m *model) delivered(k *refConsumer, seq uint64, msg *core.Message, f Deliv
 		m.fatalf("message %d is delivered, overdue", e.id)
 	case f&Redelivered != 0 != (e.handed > 0):
 		m.fatalf("message %d: handed out %d times, redelivered is %v", e.id, e.handed, f&Redelivered != 0)
+	case f.Count() != m.cameBack(e):
+		m.fatalf("message %d: handed out %d times, the delivery says %d", e.id, e.handed, f.Count())
 	case f&Owned != 0 != k.NoAck:
 		m.fatalf("message %d: owned %v, no ack %v", e.id, f&Owned != 0, k.NoAck)
 	case !m.credit(k, m.used):
@@ -189,6 +196,14 @@ func (m *model) delivered(k *refConsumer, seq uint64, msg *core.Message, f Deliv
 	}
 }
 
+// cameBack is what a delivery says of how often the message came back.
+func (m *model) cameBack(e *refEntry) int {
+	if m.s.Type == Quorum {
+		return e.handed
+	}
+	return 0
+}
+
 // died judges a dead letter.
 func (m *model) died(msg *core.Message, why core.DeathReason) {
 	id := idOf(msg)
@@ -207,6 +222,10 @@ func (m *model) died(msg *core.Message, why core.DeathReason) {
 	case core.DiedMaxLength:
 		if m.s.Overflow != DropHead || !m.overLimit() || e != m.first() {
 			m.fatalf("message %d is dropped: over the limit %v, first %v", id, m.overLimit(), e == m.first())
+		}
+	case core.DiedDeliveryLimit:
+		if e != m.exhausted {
+			m.fatalf("message %d was handed out %d times only", id, e.handed)
 		}
 	case core.DiedRejected:
 		if e != m.discard {
@@ -368,6 +387,10 @@ func (m *model) moved() {
 }
 
 func (m *model) giveBack(e *refEntry) {
+	if m.s.Type == Quorum {
+		m.giveBackCounted(e)
+		return
+	}
 	undelivered := m.rng.IntN(3) == 0
 	if undelivered {
 		e.handed--
@@ -375,6 +398,25 @@ func (m *model) giveBack(e *refEntry) {
 	c := m.release(e)
 	e.state = stateReady
 	m.q.Requeue(e.seq, c, undelivered)
+	m.moved()
+}
+
+// giveBackCounted returns a message to a quorum queue: behind all others, or to its dead
+// letter exchange.
+func (m *model) giveBackCounted(e *refEntry) {
+	c := m.release(e)
+	if limit := m.s.DeliveryLimit; limit >= 0 && int64(e.handed) > limit {
+		m.exhausted = e
+		m.q.Requeue(e.seq, c, false)
+		if m.exhausted = nil; slices.Contains(m.entries, e) {
+			m.fatalf("message %d was handed out %d times and is still in", e.id, e.handed)
+		}
+	} else {
+		m.remove(e)
+		m.entries = append(m.entries, e)
+		e.state = stateReady
+		m.q.Requeue(e.seq, c, false)
+	}
 	m.moved()
 }
 
@@ -415,7 +457,7 @@ func (m *model) get() {
 	if !ok {
 		return
 	}
-	if id := idOf(g.Message); id != first.id || g.Redelivered != (first.handed > 0) || g.Remaining != m.count(stateReady)-1 {
+	if id := idOf(g.Message); id != first.id || g.Redelivered != (first.handed > 0) || int(g.Count) != m.cameBack(first) || g.Remaining != m.count(stateReady)-1 {
 		m.fatalf("got %d (%v, %d left), want %d", id, g.Redelivered, g.Remaining, first.id)
 	}
 	if noAck {

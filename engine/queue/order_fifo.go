@@ -14,6 +14,8 @@ type fifo struct {
 	tail     uint64   // next sequence number
 	live     int      // entries that are not gone
 	returned seqHeap  // ready entries before head
+	last     []late   // ready entries before head that come behind others, see giveBackLast
+	lastAt   int      // of last: those before are done
 	levels   *levels  // order by priority; then head and returned mean nothing
 }
 
@@ -65,6 +67,21 @@ func (f *fifo) first() (uint64, *entry) {
 		}
 		f.returned.pop()
 	}
+	e := f.fresh()
+	if f.lastAt < len(f.last) {
+		if seq, late := f.firstLast(); late != nil {
+			return seq, late
+		}
+	}
+	if e == nil {
+		return 0, nil
+	}
+	return f.head, e
+}
+
+// fresh moves head to the next ready entry that was never delivered, nil if there is
+// none.
+func (f *fifo) fresh() *entry {
 	for f.head < f.tail {
 		index := f.head - f.base
 		c := f.chunks[index>>chunkShift]
@@ -73,14 +90,14 @@ func (f *fifo) first() (uint64, *entry) {
 			continue
 		}
 		if e := &c.entries[index&chunkMask]; e.state() == stateReady {
-			return f.head, e
+			return e
 		}
 		f.head++
 	}
 	if f.head > f.tail {
 		f.head = f.tail
 	}
-	return 0, nil
+	return nil
 }
 
 // taken moves order past an entry that first returned.
@@ -95,6 +112,10 @@ func (f *fifo) taken(seq uint64) {
 	}
 	if len(f.returned) > 0 && f.returned[0] == seq {
 		f.returned.pop()
+		return
+	}
+	if f.lastAt < len(f.last) && f.last[f.lastAt].seq == seq {
+		f.popLast()
 	}
 }
 
@@ -174,6 +195,7 @@ func (f *fifo) reset(a core.Arena) {
 	}
 	f.base, f.head = f.tail, f.tail
 	f.returned = f.returned[:0]
+	f.last, f.lastAt = f.last[:0], 0
 	if f.levels != nil {
 		f.levels.clear()
 	}

@@ -98,8 +98,12 @@ func (q *Queue) Move(seq, pos uint64, carrier bool) (was, is Place) {
 func (q *Queue) Fill(seq uint64, m *core.Message) {
 	e := q.order.at(seq)
 	e.msg = m
-	e.flags |= entryAhead
-	q.ahead += e.inMemory()
+	if q.stream != nil {
+		q.stream.back.push(seq, e.inMemory())
+	} else {
+		e.flags |= entryAhead
+		q.ahead += e.inMemory()
+	}
 	q.addWarm(e.inMemory())
 	q.addAbsent(-1)
 	q.order.chunks[(seq-q.order.base)>>chunkShift].resident++
@@ -112,6 +116,9 @@ func (q *Queue) Fill(seq uint64, m *core.Message) {
 // Loaded ends a Load.
 func (q *Queue) Loaded() {
 	q.loading = false
+	if q.stream != nil {
+		q.stream.thirsty.wake()
+	}
 	if q.ready > 0 && !q.deleted {
 		q.host.MarkDirty(q)
 	}
@@ -127,6 +134,9 @@ func (q *Queue) Lost(seq, pos uint64) bool {
 	q.ready--
 	q.readyBytes -= int64(e.size)
 	q.Dropped++
+	if q.stream != nil {
+		q.stream.gone(seq, e)
+	}
 	q.over(seq, e)
 	return true
 }

@@ -44,6 +44,10 @@ func (q *Queue) Put(m *core.Message, now int64, pos uint64, carrier bool) {
 }
 
 func (q *Queue) enqueue(m *core.Message, now int64, pos uint64, flags uint8) {
+	if q.stream != nil {
+		q.add(m, pos, flags)
+		return
+	}
 	var at int64
 	if q.Rules.TTL >= 0 || m.Flags&core.FlagExpires != 0 {
 		at = q.deadlineOf(m, now)

@@ -47,6 +47,9 @@ func (q *Queue) bury() {
 	q.addAbsent(-q.absent)
 	q.addWarm(-int(q.warm))
 	q.ahead = 0
+	if s := q.stream; s != nil {
+		s.hotFrom, s.hotBytes, s.back = tail, 0, readBack{}
+	}
 	q.deadlines = nil
 }
 

@@ -110,6 +110,10 @@ type Queue struct {
 	leased, leaseFrom, leaseAsked uint64
 	deliveredTo                   uint64 // no recovered entry from here on was delivered
 
+	stream   *stream // of a queue of that type, nil otherwise
+	owed     int     // dead letters that count for the limits, see Owe
+	counting bool    // a quorum queue: it tells and limits how often messages come back
+
 	absent      int    // ready entries whose body is not in memory
 	warm        int64  // bytes of bodies that are both in memory and in the log
 	absentTally *int64 // the sums of absent and warm over queues, see Tally
@@ -176,6 +180,10 @@ func New(name string, id uint64, shard int, s Settings) *Queue {
 	if s.MaxPriority > 0 {
 		q.order.levels = newLevels(uint8(s.MaxPriority))
 	}
+	q.counting = s.Type == Quorum
+	if s.Type == Stream {
+		q.stream, q.limited, q.Rules = &stream{}, false, streamRules(s.Rules)
+	}
 	return q
 }
 
@@ -205,6 +213,9 @@ func (q *Queue) Subscribe(c *Consumer) bool {
 		return false
 	}
 	c.queue = q
+	if q.stream != nil {
+		q.attach(c)
+	}
 	if q.Settings.SingleActive && q.active != nil {
 		q.standby = append(q.standby, c)
 	} else {
@@ -250,12 +261,27 @@ func (q *Queue) deactivate(c *Consumer) {
 	}
 	q.active = nil
 	if len(q.standby) > 0 {
-		next := q.standby[0]
-		q.standby = slices.Delete(q.standby, 0, 1)
+		at := q.nextStandby()
+		next := q.standby[at]
+		q.standby = slices.Delete(q.standby, at, at+1)
 		q.activate(next)
 		next.offer()
 		q.host.MarkDirty(q)
 	}
+}
+
+// nextStandby is whose turn it is: who waited longest, of a quorum queue among those of
+// the highest priority (CSM-02).
+func (q *Queue) nextStandby() (at int) {
+	if !q.counting {
+		return 0
+	}
+	for i, c := range q.standby {
+		if c.Priority > q.standby[at].Priority {
+			at = i
+		}
+	}
+	return at
 }
 
 func (q *Queue) levelOf(priority int32) *level {
@@ -281,6 +307,9 @@ func (q *Queue) Unsubscribe(c *Consumer, now int64) {
 		return
 	}
 	c.park()
+	if q.stream != nil {
+		c.Cursor.remove()
+	}
 	q.deactivate(c)
 	c.queue = nil
 	last := len(q.members) - 1
@@ -324,6 +353,7 @@ type Got struct {
 	Seq         uint64
 	Message     *core.Message // borrowed unless NoAck was asked for; then owned
 	Redelivered bool
+	Count       uint16 // how often it came back, see DeliverFlags.Count
 	Remaining   int
 }
 
@@ -357,6 +387,10 @@ func (q *Queue) Get(noAck bool, now int64) (g Got, state GotState) {
 	m := e.msg
 	q.readyBytes -= int64(e.size)
 	g = Got{Seq: seq, Message: m, Redelivered: e.deliveries > 0, Remaining: q.ready}
+	if q.counting {
+		g.Redelivered = g.Redelivered || e.is(entryMaybe)
+		g.Count = e.deliveries
+	}
 	q.Delivered++
 	if noAck {
 		q.handOver(seq, e)

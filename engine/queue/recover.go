@@ -7,6 +7,7 @@ package queue
 type Recovered struct {
 	Place
 	Deadline int64 // monotonic nanoseconds, 0 = never expires
+	Arrival  int64 // ms since 1970
 	Priority uint8 // of the message
 }
 
@@ -54,6 +55,9 @@ func (q *Queue) Recover(r Recovered) (old Place, twice bool) {
 	e.carry(r.Carrier)
 	if f.levels != nil {
 		e.priority = f.levels.levelOf(r.Priority)
+	}
+	if q.stream != nil {
+		e.deadline = r.Arrival
 	}
 	c.live++
 	f.live++
@@ -126,18 +130,26 @@ func (q *Queue) RecoverLease(upTo uint64) {
 	q.leaseAsked = q.leased
 }
 
-// RecoverDeliveries says how often a message had been handed out.
+// RecoverDeliveries says how often a message had been handed out; 0: perhaps it was, and
+// the queue counts.
 func (q *Queue) RecoverDeliveries(seq uint64, deliveries uint16) {
 	if (seq-q.order.base)>>chunkShift >= uint64(len(q.order.chunks)) {
 		return // it is done, and so is everything near it
 	}
 	if e := q.order.at(seq); e != nil {
 		e.deliveries = max(e.deliveries, deliveries)
+		if deliveries == 0 {
+			e.flags |= entryMaybe
+		}
 	}
 }
 
 // RecoverEnd makes the queue ready to run.
 func (q *Queue) RecoverEnd() {
+	if q.stream != nil {
+		q.recoverStream()
+		return
+	}
 	f := &q.order
 	// The directory and the tail must agree, whatever was taken out.
 	for len(f.chunks) > 0 && f.chunks[len(f.chunks)-1] == nil {
@@ -171,10 +183,14 @@ func (q *Queue) RecoverEnd() {
 				continue
 			}
 			seq := f.base + uint64(i)<<chunkShift + uint64(j)
-			if seq < q.leased {
+			switch {
+			case seq >= q.leased:
+			case q.counting && e.deliveries == 0:
+				e.flags |= entryMaybe
+			default:
 				e.deliveries = max(e.deliveries, 1)
 			}
-			if e.deliveries > 0 {
+			if e.deliveries > 0 || e.is(entryMaybe) {
 				q.deliveredTo = seq + 1
 			}
 			if f.levels != nil {
@@ -195,7 +211,7 @@ func (q *Queue) RecoverEnd() {
 func (q *Queue) LeaseMark() uint64 { return q.leaseAsked }
 
 // EachDelivered calls f for messages of which a lease does not say enough: handed
-// out more than once, or once and not below lease. It begins at a sequence number,
+// out more than once, or once and not below lease or by a queue that counts. It begins at a sequence number,
 // looks at no more than n entries and returns where to go on; done tells that
 // there is no more.
 func (q *Queue) EachDelivered(from, lease uint64, n int, f func(seq uint64, deliveries uint16)) (next uint64, done bool) {
@@ -212,13 +228,24 @@ func (q *Queue) EachDelivered(from, lease uint64, n int, f func(seq uint64, deli
 			seq = o.base + (index | chunkMask) + 1
 			continue
 		}
-		if e := &c.entries[index&chunkMask]; e.state() != stateGone && e.is(entryLogged) &&
-			(e.deliveries > 1 || e.deliveries == 1 && seq >= lease) {
+		if e := &c.entries[index&chunkMask]; e.state() != stateGone && e.is(entryLogged) && q.tells(seq, lease, e) {
 			f(seq, e.deliveries)
 		}
 		seq++
 	}
 	return seq, true
+}
+
+// tells reports whether a lease says too little about an entry. A count of 0 stands for
+// entryMaybe.
+func (q *Queue) tells(seq, lease uint64, e *entry) bool {
+	switch {
+	case e.deliveries > 1, e.deliveries == 1 && q.counting:
+		return true
+	case e.deliveries == 1, e.is(entryMaybe):
+		return seq >= lease
+	}
+	return false
 }
 
 // EachGap calls f for the ranges that hold nothing, from a sequence number on,

@@ -53,9 +53,13 @@ func NoRules() Rules {
 // asks for nothing else.
 func (q *Queue) SetRules(r Rules, now int64) {
 	old := q.Rules
+	if q.stream != nil {
+		r = streamRules(r)
+		q.stream.sweepAt = 0
+	}
 	q.Rules = r
 	q.timeout.Store(r.ConsumerTimeout)
-	q.limited = r.MaxLength >= 0 || r.MaxBytes >= 0
+	q.limited = q.stream == nil && (r.MaxLength >= 0 || r.MaxBytes >= 0)
 	if r.TTL != old.TTL && q.order.live > 0 {
 		q.beginRetime()
 	}

@@ -40,6 +40,11 @@ type Store interface {
 	// Spill writes a message that is in memory only to the log, so that its body
 	// may leave memory. It may refuse.
 	Spill(q *Queue, seq uint64, m *core.Message) (pos uint64, ok bool)
+	// Safe reports whether a crash cannot take back the record at pos.
+	Safe(pos uint64) bool
+	// Await has the store call q.Leased when all that is in the log now is safe. For
+	// streams.
+	Await(q *Queue)
 }
 
 // Dead is a message on its way out of the queue to the dead letter exchange.
@@ -56,7 +61,7 @@ func (q *Queue) SetStore(st Store) { q.store = st }
 
 // Logs reports that the log keeps what is published with m's persistence.
 func (q *Queue) Logs(m *core.Message) bool {
-	return q.store != nil && q.Settings.Durable && m.Persistent()
+	return q.store != nil && q.Settings.Durable && (m.Persistent() || q.Settings.Type != Classic)
 }
 
 func placeOf(seq uint64, e *entry) Place {
@@ -149,13 +154,17 @@ func (q *Queue) lease(seq uint64) {
 // BeforeLog is called before a message of this queue goes into the log: where
 // consumers wait, the lease that covers its delivery goes first.
 func (q *Queue) BeforeLog() {
-	if len(q.members) > 0 && q.order.tail+leaseEarly/2 >= q.leaseAsked {
+	if len(q.members) > 0 && q.stream == nil && q.order.tail+leaseEarly/2 >= q.leaseAsked {
 		q.lease(q.order.tail)
 	}
 }
 
-// Leased implements the answer to Store.Lease.
+// Leased implements the answer to Store.Lease, and to Store.Await.
 func (q *Queue) Leased(upTo uint64) {
+	if q.stream != nil {
+		q.becameSafe()
+		return
+	}
 	if upTo > q.leased && q.leaseFrom != frozen {
 		q.leased = upTo
 		if q.ready > 0 && !q.deleted {

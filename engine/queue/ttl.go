@@ -58,8 +58,12 @@ func (q *Queue) compactDeadlines() {
 	q.deadlines.rebuild()
 }
 
-// NextDue is when the next message may expire, 0 if none will.
+// NextDue is when the next message may expire, of a stream when it looks for such
+// messages next, 0 if none will.
 func (q *Queue) NextDue() int64 {
+	if q.stream != nil {
+		return q.stream.sweepAt
+	}
 	if len(q.deadlines) == 0 {
 		return 0
 	}

@@ -35,6 +35,7 @@ type channel struct {
 	tx        *txState
 	nextTag   uint64 // of the next delivery
 	unacked   unackedTable
+	holding   holding
 	slots     []slot
 	freeSlots []uint32                // of slots, those that are free
 	slotOf    map[*queue.Queue]uint32 // slots of basic.get
@@ -55,6 +56,10 @@ func (c *conn) openChannel(n uint16, args []byte) {
 	if c.channelMax != 0 && c.channels >= int(c.channelMax) {
 		c.fail(amqp091.NotAllowed, 0, fmt.Sprintf(
 			"number of channels opened (%d) has reached the negotiated channel_max (%d)", c.channels, c.channelMax))
+		return
+	}
+	if err := c.seat.OpenChannel(); err != nil {
+		c.fail(amqp091.NotAllowed, 0, err.Text)
 		return
 	}
 	ch := &channel{c: c, id: n, nextTag: 1}
@@ -120,6 +125,7 @@ func (ch *channel) end() {
 		s.Requeue(sl.queue, r.seq, sl.subscription(), false)
 	})
 	ch.unacked.reset(&ch.c.lp.chunks)
+	ch.unwatch()
 	if ch.tx != nil {
 		ch.tx.drop(ch)
 	}
@@ -146,6 +152,7 @@ func (ch *channel) remove() {
 	ch.c.srv.log.Debug("channel closed", "connection", ch.c.name, "channel", ch.id)
 	ch.c.setChannel(ch.id, nil)
 	ch.c.channels--
+	ch.c.seat.CloseChannel()
 }
 
 // interrupted is a method in the middle of a content (WIR-07). On a closing

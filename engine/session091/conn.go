@@ -66,6 +66,7 @@ type conn struct {
 	fanout   int   // queues that publishes went to since parsing last paused for it
 
 	vhost     *engine.VHost
+	seat      *engine.Seat // under the limits, nil before open and after the end
 	user      string
 	since     time.Time
 	exclusive map[string]struct{} // names of exclusive queues declared here
@@ -74,7 +75,6 @@ type conn struct {
 
 	timer   ring.Timer
 	timerDo timerPurpose
-	outMark uint64 // BytesOut at the last heartbeat tick
 	// For telling a silent peer: BytesOut when it last moved and when that was,
 	// and when reading was last resumed, monotonic nanoseconds.
 	outSeen          uint64
@@ -340,6 +340,7 @@ func (c *conn) release() { c.releaseThen(func() {}) }
 func (c *conn) releaseThen(done func()) {
 	c.each(func(ch *channel) { ch.end() })
 	c.low, c.high, c.channels = nil, nil, 0
+	c.leaveSeat()
 	c.deleteExclusive(done)
 }
 

@@ -40,6 +40,7 @@ func (ch *channel) named(name []byte, id amqp091.MethodID) *queue.Queue {
 
 // newSlot registers a source of deliveries.
 func (ch *channel) newSlot(sl slot) uint32 {
+	ch.expect(&sl)
 	if last := len(ch.freeSlots) - 1; last >= 0 {
 		n := ch.freeSlots[last]
 		ch.freeSlots = ch.freeSlots[:last]
@@ -77,12 +78,27 @@ func (ch *channel) consume(args []byte) {
 			return
 		}
 	}
-	k := &consumer{ch: ch, tag: tag, noAck: m.NoAck}
+	timeout, ok := ch.timeoutArgument(&m, q)
+	if !ok {
+		return
+	}
+	if q.Settings.Type != queue.Classic && ch.window != nil && ch.window.Limited() { // TYP-04
+		ch.c.fail(amqp091.NotImplemented, id, ch.nameOf(q)+" does not support global qos")
+		return
+	}
+	var cursor *queue.Cursor
+	if isStream(q) {
+		if cursor, ok = ch.streamCursor(&m, q); !ok {
+			return
+		}
+	}
+	k := &consumer{ch: ch, tag: tag, noAck: m.NoAck, timeout: timeout}
 	k.init()
 	k.sub.Queue = q
 	k.sub.Consumer = queue.Consumer{
 		Tag: tag, Window: ch.window, Prefetch: uint32(ch.prefetch),
 		Priority: int32(min(max(priority, -1<<31), 1<<31-1)), NoAck: m.NoAck, Exclusive: m.Exclusive,
+		Cursor: cursor,
 	}
 	k.slot = ch.newSlot(slot{queue: q, consumer: k})
 	if ch.consumers == nil {
@@ -183,6 +199,15 @@ func (ch *channel) get(args []byte) {
 	if q == nil {
 		return
 	}
+	if isStream(q) {
+		ch.notOfStreams(q, "basic.get", id)
+		return
+	}
+	if q.Settings.Type == queue.Quorum && q.Settings.SingleActive { // CSM-02
+		ch.fail(amqp091.ResourceLocked, id, "cannot obtain access to locked "+ch.nameOf(q)+
+			". basic.get operations are not supported by quorum queues with single active consumer")
+		return
+	}
 	noAck, c := m.NoAck, ch.c
 	if q.Shard == c.shard.Index && !q.Deleted() {
 		c.shard.Observe(q)
@@ -253,7 +278,11 @@ func (ch *channel) got(q *queue.Queue, g queue.Got, ok, noAck bool) {
 		Exchange: g.Message.Exchange(), RoutingKey: g.Message.Key(),
 		MessageCount: uint32(g.Remaining),
 	})
-	ch.c.writeContent(ch.id, g.Message)
+	head := g.Message.Head()
+	if g.Count > 0 {
+		head = ch.c.lp.headWith(head, 0, queue.DeliverFlags(0).WithCount(g.Count))
+	}
+	ch.c.writeContent(ch.id, g.Message, head)
 	if noAck {
 		g.Message.Release(ch.c.shard.Arena())
 	}

@@ -160,6 +160,10 @@ func (ch *channel) purge(args []byte) {
 	if q == nil {
 		return
 	}
+	if isStream(q) {
+		ch.notOfStreams(q, "queue.purge", id)
+		return
+	}
 	noWait, deleted := m.NoWait, false
 	n := 0
 	ch.c.awaitDurable(q.Shard, func(at *engine.Shard) {

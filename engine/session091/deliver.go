@@ -25,6 +25,7 @@ type consumer struct {
 	tag       string
 	prefix    []byte // basic.deliver up to and including the consumer tag
 	slot      uint32
+	timeout   int64 // ms that it may hold a delivery, as it asked, 0 = for ever, -1 = did not say
 	noAck     bool
 	cancelled bool
 }
@@ -54,20 +55,41 @@ func (k *consumer) Deliver(seq uint64, m *core.Message, f queue.DeliverFlags) {
 	if !k.noAck {
 		ch.hold(tag, seq, k.slot, f&queue.Counted != 0)
 	}
-	ch.c.writeDeliver(k.prefix, tag, f&queue.Redelivered != 0, m, ch.id)
+	head := m.Head()
+	if f.Extra() {
+		head = ch.c.lp.headWith(head, seq, f)
+	}
+	ch.c.writeDeliver(k.prefix, tag, f&queue.Redelivered != 0, m, head, ch.id)
 	if f&queue.Owned != 0 {
 		m.Release(ch.c.shard.Arena())
 	}
+}
+
+// The headers that a queue adds to what it hands out.
+const (
+	headerDeliveryCount = "x-delivery-count" // DLX-09; not there at 0
+	headerStreamOffset  = "x-stream-offset"  // STR-02
+)
+
+// headWith is a content header with what the queue has to say added to it. It is valid
+// until the next call.
+func (lp *loopState) headWith(head []byte, seq uint64, f queue.DeliverFlags) []byte {
+	if f&queue.Offset != 0 {
+		lp.headExtra = amqp091.AppendHeadWith(lp.headExtra[:0], head, headerStreamOffset, int64(seq))
+	} else {
+		lp.headExtra = amqp091.AppendHeadWith(lp.headExtra[:0], head, headerDeliveryCount, int64(f.Count()))
+	}
+	return lp.headExtra
 }
 
 // frameEnds is the room that a delivery's three frames need beside their
 // payloads: two further frame heads and three end octets.
 const frameEnds = 2*amqp091.FrameHeaderSize + 3
 
-// writeDeliver writes basic.deliver and the content. Everything of a small
-// message goes into the output as one piece.
-func (c *conn) writeDeliver(prefix []byte, tag uint64, redelivered bool, m *core.Message, ch uint16) {
-	route, head := m.Route(), m.Head()
+// writeDeliver writes basic.deliver and the content with head as its header.
+// Everything of a small message goes into the output as one piece.
+func (c *conn) writeDeliver(prefix []byte, tag uint64, redelivered bool, m *core.Message, head []byte, ch uint16) {
+	route := m.Route()
 	bodyLen := m.BodyLen()
 	inline := bodyLen
 	if bodyLen > copyMax || bodyLen > int(c.frameMax)-amqp091.FrameOverhead {
@@ -76,7 +98,7 @@ func (c *conn) writeDeliver(prefix []byte, tag uint64, redelivered bool, m *core
 	methodLen := len(prefix) + 9 + len(route)
 	n := methodLen + len(head) + inline + frameEnds
 	if n > reserveMax || len(head)+amqp091.FrameOverhead > int(c.frameMax) {
-		c.writeDeliverLarge(prefix, tag, redelivered, m, ch)
+		c.writeDeliverLarge(prefix, tag, redelivered, m, head, ch)
 		return
 	}
 	b := c.rc.Reserve(n)
@@ -111,17 +133,16 @@ func putFrame(b []byte, at int, typ byte, ch uint16, payload []byte) int {
 	return at + 1
 }
 
-// writeContent writes header and body frames of a message.
-func (c *conn) writeContent(ch uint16, m *core.Message) {
-	c.writeHead(ch, m)
+// writeContent writes header and body frames of a message, with head as its header.
+func (c *conn) writeContent(ch uint16, m *core.Message, head []byte) {
+	c.writeHead(ch, head)
 	c.writeBody(ch, m)
 }
 
 // writeHead writes the content header frame. It was received in one frame; a
 // receiver with a smaller frame-max gets it whole, as there is no way to split
 // it.
-func (c *conn) writeHead(ch uint16, m *core.Message) {
-	head := m.Head()
+func (c *conn) writeHead(ch uint16, head []byte) {
 	var fh [amqp091.FrameHeaderSize]byte
 	amqp091.PutFrameHead(fh[:], amqp091.FrameHeader, ch, uint32(len(head)))
 	c.rc.Write(fh[:])
@@ -156,7 +177,7 @@ func (c *conn) writeBody(ch uint16, m *core.Message) {
 }
 
 // writeDeliverLarge is writeDeliver for headers that do not fit one piece.
-func (c *conn) writeDeliverLarge(prefix []byte, tag uint64, redelivered bool, m *core.Message, ch uint16) {
+func (c *conn) writeDeliverLarge(prefix []byte, tag uint64, redelivered bool, m *core.Message, head []byte, ch uint16) {
 	b := c.rc.Reserve(len(prefix) + 9 + len(m.Route()) + 1)
 	copy(b, prefix)
 	binary.BigEndian.PutUint32(b[3:], uint32(len(prefix)+9+len(m.Route())-amqp091.FrameHeaderSize))
@@ -170,5 +191,5 @@ func (c *conn) writeDeliverLarge(prefix []byte, tag uint64, redelivered bool, m 
 	at += copy(b[at:], m.Route())
 	b[at] = amqp091.FrameEnd
 	c.rc.Commit(at + 1)
-	c.writeContent(ch, m)
+	c.writeContent(ch, m, head)
 }

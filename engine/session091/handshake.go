@@ -64,15 +64,17 @@ func (s state) String() string {
 	return [...]string{"protocol header", "start-ok", "tune-ok", "open", "open", "closing", "dying", "dead"}[s]
 }
 
-// beat is one tick of half the heartbeat interval (HB-01, HB-02).
+// beat is one tick of a quarter of the heartbeat interval (HB-01, HB-02): a heartbeat
+// leaves when there would be nothing for more than half of it otherwise.
 func (c *conn) beat(now int64) {
 	if c.state != stateOpen && c.state != stateTuned {
 		return
 	}
 	interval := int64(c.heartbeat) * int64(time.Second)
-	out := c.rc.BytesOut()
-	if out != c.outSeen {
-		c.outSeen, c.outAt = out, now
+	tick := interval / 4
+	if out := c.rc.BytesOut(); out != c.outSeen {
+		// Some time since the last tick: it counts as then.
+		c.outSeen, c.outAt = out, now-tick
 	}
 	// While reading is paused by us the silence is our own doing. But whoever
 	// is not read from because it does not read may be gone just as well.
@@ -87,13 +89,11 @@ func (c *conn) beat(now int64) {
 		c.abort()
 		return
 	}
-	if out == c.outMark && c.rc.Pending() == 0 {
+	// The next tick would be too late; half a tick is for timers that are.
+	if now+tick-c.outAt > interval/2+tick/2 && c.rc.Pending() == 0 {
 		c.rc.Write([]byte{amqp091.FrameHeartbeat, 0, 0, 0, 0, 0, 0, amqp091.FrameEnd})
 	}
-	// What is pending will have left by the next tick; only more than that
-	// makes a heartbeat needless.
-	c.outMark = out + uint64(c.rc.Pending())
-	c.arm(timerHeartbeat, time.Duration(interval/2))
+	c.arm(timerHeartbeat, time.Duration(tick))
 }
 
 func (c *conn) sendStart() {
@@ -269,12 +269,16 @@ func (c *conn) open(args []byte) {
 		c.fail(amqp091.NotAllowed, amqp091.MethodConnectionOpen, "vhost "+string(m.VirtualHost)+" not found")
 		return
 	}
+	if !c.takeSeat(v) {
+		return
+	}
 	c.vhost = v
 	c.state = stateOpen
 	c.lp.loop.Disarm(&c.timer)
 	if c.heartbeat > 0 {
-		c.outMark = c.rc.BytesOut() + uint64(c.rc.Pending())
-		c.arm(timerHeartbeat, time.Duration(c.heartbeat)*time.Second/2)
+		c.outSeen = c.rc.BytesOut() + uint64(c.rc.Pending())
+		c.outAt = c.lp.loop.Now()
+		c.arm(timerHeartbeat, time.Duration(c.heartbeat)*time.Second/4)
 	}
 	c.send(0, &amqp091.ConnectionOpenOk{})
 	c.srv.log.Info("connection open", "connection", c.name, "client", c.client, "user", c.user, "vhost", v.Name)
@@ -323,6 +327,7 @@ func (c *conn) closeByClient(args []byte) {
 		c.deleteExclusive(func() {
 			c.waiting = false
 			c.wake()
+			c.leaveSeat()
 			if c.state != stateOpen && c.state != stateClosing {
 				return
 			}

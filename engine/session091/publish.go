@@ -120,7 +120,7 @@ func (ch *channel) headerFrame(payload []byte) {
 		return
 	}
 	if p.special&specialList != 0 {
-		payload = p.extras.header(payload)
+		payload = p.storedHeader(payload)
 	}
 	m := core.NewMessage(ch.c.shard.Arena(), p.exchange, p.key, payload, int(h.BodySize))
 	if m == nil {

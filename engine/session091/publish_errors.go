@@ -228,7 +228,7 @@ func (ch *channel) giveBack(m *core.Message) {
 		ReplyCode: amqp091.NoRoute, ReplyText: []byte("NO_ROUTE"),
 		Exchange: m.Exchange(), RoutingKey: m.Key(),
 	})
-	ch.c.writeContent(ch.id, m)
+	ch.c.writeContent(ch.id, m, m.Head())
 }
 
 // failNoSpace ends the channel because the disk has no room for a persistent

@@ -129,7 +129,7 @@ func (t *replyTable) deliver(a *replyAddress, v *engine.VHost, m *core.Message) 
 	}
 	tag := ch.nextTag
 	ch.nextTag++
-	ch.c.writeDeliver(k.prefix, tag, false, m, ch.id)
+	ch.c.writeDeliver(k.prefix, tag, false, m, m.Head(), ch.id)
 	return true
 }
 

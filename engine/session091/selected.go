@@ -21,6 +21,8 @@ const (
 	specialKeys special = 1 << iota
 	// specialList: the message is stored with extras.list for its properties.
 	specialList
+	// specialHeld: a delayed exchange stores it with extras.held instead.
+	specialHeld
 )
 
 // extras is what the last content header that was checked asked for, in memory
@@ -30,6 +32,7 @@ type extras struct {
 	keys  [][]byte // views into items
 	table []byte   // headers without BCC
 	list  []byte   // flags and property list to be stored
+	held  []byte   // the same with BCC
 	head  []byte   // of the message that arrives
 }
 
@@ -67,6 +70,10 @@ func (ch *channel) checkExtras(props *amqp091.Properties) (ok bool) {
 	if p.special&specialList != 0 {
 		p.extras.list = stored.Append(p.extras.list[:0])
 	}
+	if p.special&specialHeld != 0 {
+		stored.Headers = props.Headers
+		p.extras.held = stored.Append(p.extras.held[:0])
+	}
 	return true
 }
 
@@ -102,6 +109,9 @@ func (p *publishing) checkKeys(props, stored *amqp091.Properties) *core.Error {
 		}
 		stored.Headers = e.table
 		p.special |= specialList
+		if delayIn(props) > 0 {
+			p.special |= specialHeld
+		}
 	}
 	return nil
 }
@@ -112,10 +122,10 @@ func badKeys(name string, v amqp091.Value) *core.Error {
 
 // header is a content header with the property list that is to be stored. It is
 // valid until the next call.
-func (e *extras) header(received []byte) []byte {
-	head := append(append(e.head[:0], received[:headFixed]...), e.list...)
+func (e *extras) header(received, list []byte) []byte {
+	head := append(append(e.head[:0], received[:headFixed]...), list...)
 	if e.head = head; len(head) > extrasKept {
-		e.head, e.list, e.table = nil, nil, nil
+		e.head, e.list, e.held, e.table = nil, nil, nil, nil
 	}
 	return head
 }

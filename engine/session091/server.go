@@ -21,6 +21,7 @@ type Options struct {
 	Heartbeat        time.Duration // offered in tune, whole seconds
 	MessageSizeMax   int64         // bytes of body; larger publishes are refused
 	HandshakeTimeout time.Duration
+	ConsumerTimeout  time.Duration // that a delivery may be held, whole ms; 0 = for ever
 	Version          string
 	Loops            int // as many as the ring group has
 	Log              *slog.Logger
@@ -40,6 +41,8 @@ type Server struct {
 	draining      atomic.Bool
 	loginFailures atomic.Uint64
 	opened        atomic.Uint64
+
+	consumerTimeout atomic.Int64 // ms, 0 = for ever
 }
 
 // loopState is the server's part on one loop.
@@ -59,8 +62,10 @@ type loopState struct {
 	replies    replyTable // consumers of direct reply-to
 	stashes    stashPool
 	chunks     chunkPool
+	holders    holders
 	fields     fields
 	scratch    []byte
+	headExtra  []byte // see headWith
 }
 
 // NewServer makes a server. Its group of loops is bound by Bind before the
@@ -78,7 +83,9 @@ func NewServer(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{opts: o, log: o.Log}
+	s := &Server{opts: o, log: o.Log}
+	s.consumerTimeout.Store(o.ConsumerTimeout.Milliseconds())
+	return s
 }
 
 // Bind tells the server its loops, before they start.
@@ -86,6 +93,7 @@ func (s *Server) Bind(loops []*ring.Loop) {
 	s.group = loops
 	s.Broker = engine.NewBroker(len(loops), codec{})
 	s.Broker.OnAlarm(s.alarmChanged)
+	s.Broker.OnVHostDeleted(s.vhostDeleted)
 	s.loops = make([]*loopState, len(loops))
 	for i, l := range loops {
 		s.Broker.Shards[i].Prepare(l)
@@ -120,11 +128,12 @@ func (s *Server) Turn(l *ring.Loop) (more bool) {
 	lp.unbehind()
 	lp.unpace()
 	lp.continueParsing()
+	inspecting := lp.inspect()
 	more = lp.shard.Settle()
 	lp.flushConfirms()
 	// A stalled publisher goes on by itself in the next turn; while another
 	// loop is what it waits for, that loop's bell ends the sleep.
-	return more || len(lp.resume) > 0 || len(lp.stalled) > 0 && !lp.shard.Congested()
+	return more || inspecting || len(lp.resume) > 0 || len(lp.stalled) > 0 && !lp.shard.Congested()
 }
 
 // BeforeSleep implements ring.App.

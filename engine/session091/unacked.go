@@ -3,6 +3,8 @@
 package session091
 
 import (
+	"math/bits"
+
 	"ringmq/engine"
 	"ringmq/engine/queue"
 )
@@ -12,6 +14,7 @@ import (
 type record struct {
 	seq     uint64 // of the entry in its queue
 	slot    uint32 // where it came from: channel.slots
+	age     uint16 // how long after recordChunk.since it was handed out: packAge
 	live    bool
 	counted bool // holds a place in the channel's shared window
 }
@@ -22,7 +25,10 @@ const (
 )
 
 type recordChunk struct {
-	live    int
+	live int
+	// since is when the delivery was handed out that came while no other of the
+	// chunk was live, monotonic nanoseconds; none that is live is older.
+	since   int64
 	records [unackedChunk]record
 	next    *recordChunk // in the loop's list of free chunks
 }
@@ -34,6 +40,41 @@ type chunkPool struct {
 }
 
 const chunkPoolMax = 256
+
+// A time of two bytes: a number of ageBits bits, in units of 2^20 ns (a little over
+// a millisecond), and the number of places that it is shifted by. Counted from a
+// chunk's since it is exact for two seconds and to a two thousandth after that, and
+// there is no time that it could not tell.
+const (
+	ageUnit = 20
+	ageBits = 11
+	ageMask = 1<<ageBits - 1
+)
+
+// packAge keeps a time in nanoseconds. What does not fit is cut off, so that
+// unpackAge gives the end of the unit: a delivery never counts as older than it is.
+func packAge(ns int64) uint16 {
+	if n := uint64(ns) >> ageUnit; n <= ageMask {
+		return uint16(n)
+	}
+	return packAgeLong(uint64(ns) >> ageUnit)
+}
+
+// packAgeLong is apart so that add stays short.
+//
+//go:noinline
+func packAgeLong(n uint64) uint16 {
+	shift := bits.Len64(n) - ageBits
+	if shift > 1<<(16-ageBits)-1 {
+		return 1<<16 - 1
+	}
+	return uint16(shift)<<ageBits | uint16(n>>shift)
+}
+
+// unpackAge is the time in nanoseconds that a packed one stands for at most.
+func unpackAge(age uint16) int64 {
+	return int64(age&ageMask+1) << (age >> ageBits) << ageUnit
+}
 
 func (p *chunkPool) get() *recordChunk {
 	ch := p.free
@@ -67,8 +108,9 @@ type unackedTable struct {
 	count int
 }
 
-// add remembers a delivery. Tags rise; those of no-ack deliveries are left out.
-func (u *unackedTable) add(pool *chunkPool, tag, seq uint64, slot uint32, counted bool) {
+// add remembers a delivery that is handed out now. Tags rise; those of no-ack
+// deliveries are left out.
+func (u *unackedTable) add(pool *chunkPool, now int64, tag, seq uint64, slot uint32, counted bool) {
 	if u.count == 0 {
 		u.recycle(pool, tag)
 	}
@@ -86,7 +128,12 @@ func (u *unackedTable) add(pool *chunkPool, tag, seq uint64, slot uint32, counte
 		ch = pool.get()
 		u.dir[i] = ch
 	}
-	ch.records[tag&(unackedChunk-1)] = record{seq: seq, slot: slot, live: true, counted: counted}
+	r := &ch.records[tag&(unackedChunk-1)]
+	r.seq, r.slot, r.live, r.counted = seq, slot, true, counted
+	if ch.live == 0 {
+		ch.since = now
+	}
+	r.age = packAge(now - ch.since)
 	ch.live++
 	u.count++
 }
@@ -222,6 +269,9 @@ func (ch *channel) hold(tag, seq uint64, slot uint32, counted bool) {
 		ch.window.Add(1)
 		counted = true
 	}
+	if !ch.holding.watched {
+		ch.watch()
+	}
 	ch.slots[slot].held++
-	ch.unacked.add(&ch.c.lp.chunks, tag, seq, slot, counted)
+	ch.unacked.add(&ch.c.lp.chunks, ch.c.shard.Now(), tag, seq, slot, counted)
 }

@@ -10,9 +10,9 @@ func TestUnackedForgottenDelivery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var u unackedTable
 			var pool chunkPool
-			u.add(&pool, 1, 100, 0, false)
+			u.add(&pool, 0, 1, 100, 0, false)
 			for tag := uint64(2); tag < rounds; tag++ {
-				u.add(&pool, tag, tag*7, 0, false)
+				u.add(&pool, 0, tag, tag*7, 0, false)
 				if old := tag - ahead + 1; old > 1 && old <= tag {
 					u.remove(&pool, old)
 				}
