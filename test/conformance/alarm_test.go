@@ -76,7 +76,7 @@ func dialNamed(t *testing.T, b *harness.Broker, name string) (*amqp.Connection, 
 }
 
 // TestAlarmBlocksPublishers: while an alarm is up a publisher is told and stopped, a consumer goes on to get and
-// acknowledge; when it clears, what the publisher sent arrives once and is confirmed (spec/amqp091.md C.8).
+// acknowledge; when it clears, what the publisher sent arrives once and is confirmed (CON-21, spec/amqp091.md C.8).
 func TestAlarmBlocksPublishers(t *testing.T) {
 	limit := newAlarmSwitch(t)
 	limit.write(t, "0")

@@ -9,7 +9,9 @@ import (
 )
 
 // Field cases 1, 3, 9 and 11 are in binding_test.go, confirm_test.go and handshake_test.go, next to their spec lines.
-// Cases 7 and 17 are in choice_test.go and replyto_test.go.
+// Cases 7 and 17 are in choice_test.go and replyto_test.go. Cases 25 to 31 are in fieldcases_ttl_test.go, 33 to 41 in
+// fieldcase33_test.go and fieldcases_limits_test.go, 81 in capabilities_test.go; more of 19 and 21 is in
+// fieldcases_consumers_test.go.
 
 // TestF5_UnknownExchangeType: the channel fails, not the process nor other channels' work.
 func TestF5_UnknownExchangeType(t *testing.T) {

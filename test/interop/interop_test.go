@@ -3,127 +3,122 @@
 package interop
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"io"
+	"flag"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
-	"time"
 
 	"ringmq/test/harness"
 )
 
-const (
-	installMax = 4 * time.Minute // a registry that hangs must not hold up the run
-	scriptMax  = 2 * time.Minute // each scenario has a limit of its own; this is for a hung runtime
-)
+// parallelDefault is how many languages run at once unless -parallel says otherwise: installing and compiling fill
+// the cores, scenarios mostly wait.
+const parallelDefault = "3"
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", parallelDefault); err != nil {
+		panic(err)
+	}
+	harness.Main(m)
+}
 
 func TestPython(t *testing.T) {
-	dir := t.TempDir()
-	install(t, dir, "python3", "-m", "venv", dir)
-	install(t, dir, filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-		"-r", abs(t, "python/requirements.txt"))
-	runScript(t, dir, filepath.Join(dir, "bin", "python"), abs(t, "python/scenarios.py"))
+	t.Parallel()
+	dir := pythonDir(t, "python")
+	t.Run("pika", func(t *testing.T) { runScenarios(t, python(t, dir, "python/pika_run.py")) })
+	t.Run("py-amqp", func(t *testing.T) { runScenarios(t, python(t, dir, "python/pyamqp_run.py")) })
+	t.Run("Symfony", func(t *testing.T) { runApplication(t, python(t, dir, "python/symfony_run.py")) })
 }
 
 func TestNode(t *testing.T) {
-	dir := t.TempDir()
-	// The script must stand beside node_modules for its require to be found.
-	for _, name := range []string{"package.json", "scenarios.js"} {
-		text, err := os.ReadFile(filepath.Join("node", name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	install(t, dir, "npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock")
-	runScript(t, dir, "node", "scenarios.js")
+	t.Parallel()
+	dir := nodeDir(t)
+	t.Run("amqplib", func(t *testing.T) { runScenarios(t, program{dir, []string{"node", "run.js"}}) })
+	t.Run("MassTransit", func(t *testing.T) { runApplication(t, program{dir, []string{"node", "masstransit.js"}}) })
 }
 
 func TestJava(t *testing.T) {
-	dir := t.TempDir()
-	install(t, dir, "mvn", "--quiet", "--batch-mode", "-f", abs(t, "java/pom.xml"),
-		"dependency:copy-dependencies", "-DoutputDirectory="+filepath.Join(dir, "lib"))
-	if _, err := exec.LookPath("javac"); err != nil {
-		t.Skipf("not run: %v", err)
-	}
-	classes, path := filepath.Join(dir, "classes"), filepath.Join(dir, "lib", "*")
-	if out, err := command(scriptMax, dir, "javac", "-d", classes, "-cp", path, abs(t, "java/Scenarios.java")); err != nil {
-		t.Fatalf("javac: %v\n%s", err, out) // our own source: not a reason to skip
-	}
-	runScript(t, dir, "java", "-cp", classes+string(os.PathListSeparator)+path, "Scenarios")
+	t.Parallel()
+	runScenarios(t, java(t, "java", "Scenarios"))
 }
 
-// install runs one step of installing a client and skips the test when it fails.
-func install(t *testing.T, dir, name string, args ...string) {
-	t.Helper()
-	out, err := command(installMax, dir, name, args...)
-	if err != nil {
-		t.Skipf("not run: the client cannot be installed: %s: %v\n%s", name, err, tail(out))
-	}
+func TestRust(t *testing.T) {
+	t.Parallel()
+	runScenarios(t, rust(t))
 }
 
-// runScript runs the client's scenarios on each I/O backend against a broker of its own, or
-// against the broker that RINGMQ_TEST_ADDR names.
-func runScript(t *testing.T, dir, name string, args ...string) {
+func TestCelery(t *testing.T) {
+	t.Parallel()
+	worker := python(t, pythonDir(t, "celery"), "celery/run.py")
+	t.Run("classic", func(t *testing.T) { runApplication(t, worker.with("classic")) })
+	t.Run("quorum", func(t *testing.T) {
+		if !slices.Contains(asked(false), "quorum-delivery-limit") {
+			t.Skip("not run: quorum queues are pending")
+		}
+		runApplication(t, worker.with("quorum"))
+	})
+}
+
+func TestSpring(t *testing.T) {
+	t.Parallel()
+	runApplication(t, java(t, "spring", "Application"))
+}
+
+// runScenarios has a client go through the scenarios on each I/O backend.
+func runScenarios(t *testing.T, p program) {
 	t.Helper()
-	run := func(t *testing.T, addr string) {
-		host, port, err := net.SplitHostPort(addr)
+	forEachBroker(t, func(t *testing.T, b *harness.Broker, answer func(string) error) {
+		names := asked(!b.External())
+		out, err := p.run(scriptMax, answer, append(address(t, b), names...)...)
+		checkResults(t, names, out)
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("%v: %v", p.argv, err)
 		}
-		all := append(append([]string{}, args...), host, port)
-		out, err := command(scriptMax, dir, name, all...)
-		t.Logf("%s", out)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+		if t.Failed() {
+			t.Logf("%s", out)
 		}
-	}
+	})
+}
+
+// runApplication runs a program that says by its exit status whether an application works, on each I/O backend. It
+// is told which scenarios are asked of clients, and leaves out what it would need the others' features for.
+func runApplication(t *testing.T, p program) {
+	t.Helper()
+	forEachBroker(t, func(t *testing.T, b *harness.Broker, _ func(string) error) {
+		if out, err := p.run(appMax, nil, append(address(t, b), asked(false)...)...); err != nil {
+			t.Errorf("%v: %v\n%s", p.argv, err, out)
+		}
+	})
+}
+
+// forEachBroker calls fn with a broker of each I/O backend, or with the one that RINGMQ_TEST_ADDR names. answer
+// does what a scenario asks for.
+func forEachBroker(t *testing.T, fn func(t *testing.T, b *harness.Broker, answer func(string) error)) {
+	t.Helper()
 	if addr := os.Getenv("RINGMQ_TEST_ADDR"); addr != "" {
-		run(t, addr)
+		harness.ForEachBackend(t, func(t *testing.T, b *harness.Broker) { fn(t, b, nil) })
 		return
 	}
-	harness.ForEachBackendAlone(t, harness.Options{}, func(t *testing.T, b *harness.Broker) { run(t, b.Addr) })
-}
-
-// command runs a program in dir for at most limit and returns what it printed.
-func command(limit time.Duration, dir, name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	cmd.WaitDelay = 5 * time.Second // a grandchild may hold the output pipe open
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.Writer(&out), io.Writer(&out)
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		err = errors.New("not done within " + limit.String())
+	limit := alarm(filepath.Join(t.TempDir(), "ringmq.toml"))
+	if err := limit.write(limitNone); err != nil {
+		t.Fatal(err)
 	}
-	return out.Bytes(), err
+	opts := harness.Options{Args: []string{"--config", string(limit)}}
+	harness.ForEachBackendAlone(t, opts, func(t *testing.T, b *harness.Broker) {
+		if err := limit.set(b, limitNone, 0); err != nil {
+			t.Fatal(err)
+		}
+		fn(t, b, limit.answer(b))
+	})
 }
 
-// tail keeps the end of a long output.
-func tail(out []byte) []byte {
-	const most = 2000
-	if len(out) > most {
-		out = out[len(out)-most:]
-	}
-	return out
-}
-
-func abs(t *testing.T, path string) string {
+func address(t *testing.T, b *harness.Broker) []string {
 	t.Helper()
-	p, err := filepath.Abs(path)
+	host, port, err := net.SplitHostPort(b.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return []string{host, port}
 }

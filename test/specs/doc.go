@@ -11,4 +11,6 @@
 //   - A rule counts as covered when a test file names its id. "X-01 to X-09"
 //     names two ids: a range proves nothing about what stands between.
 //   - An id that a test names and the list lacks is a typing error.
+//   - A rule that is marked as coming later is listed apart; once a test names it the
+//     mark has to go.
 package main

@@ -29,7 +29,7 @@ func TestParseList(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "empty", "BAS-01 x": "before the first part", "part A\nBAS-01": "neither", "part A\nbas-01 x": "neither",
-		"part A\nBAS-01 x\nBAS-01 y": "again",
+		"part A\nBAS-01 x\nBAS-01 y": "again", "part A\nBAS-01 x; later: ": "lacks", "part A\nBAS-01 ; later: y": "lacks",
 	} {
 		if _, err := parseList(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -75,5 +75,30 @@ func TestFaults(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
+	}
+}
+
+// TestLater: a line that comes later is no fault and not counted, until a test names it.
+func TestLater(t *testing.T) {
+	parts, err := parseList("part X complete\nBAS-08 return; later: no publishers\nDLX-03 death\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := parts[0].rules[0]; got.title != "return" || got.later != "no publishers" {
+		t.Errorf("read as %+v", got)
+	}
+	parts[0].rules[1].files = []string{"b_test.go"}
+	r := &result{parts: parts}
+	if got := r.faults(); len(got) > 0 {
+		t.Errorf("faults %q", got)
+	}
+	var b strings.Builder
+	r.print(&b, false)
+	if want := "1 lines come later and are not counted\n  BAS-08   return: no publishers\n1 of 1 lines are named by a test\n"; b.String() != want {
+		t.Errorf("printed\n%s, want\n%s", b.String(), want)
+	}
+	parts[0].rules[0].files = []string{"c_test.go"}
+	if got := strings.Join(r.faults(), "\n"); got != "BAS-08 is marked as coming later, and c_test.go names it" {
+		t.Errorf("a mark that is out of date: faults %q", got)
 	}
 }

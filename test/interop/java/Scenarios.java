@@ -1,319 +1,98 @@
-import com.rabbitmq.client.AMQP;
-import com.rabbitmq.client.AlreadyClosedException;
-import com.rabbitmq.client.CancelCallback;
 import com.rabbitmq.client.Channel;
 import com.rabbitmq.client.Connection;
 import com.rabbitmq.client.ConnectionFactory;
-import com.rabbitmq.client.Delivery;
-import com.rabbitmq.client.GetResponse;
-import com.rabbitmq.client.Return;
-import com.rabbitmq.client.ShutdownSignalException;
-import java.io.IOException;
-import java.util.ArrayList;
+import com.rabbitmq.client.impl.CredentialsRefreshService;
+import com.rabbitmq.client.impl.DefaultCredentialsProvider;
+import java.time.Duration;
 import java.util.Arrays;
-import java.util.Collections;
-import java.util.Date;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.UUID;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 
-/** Runs the interop scenarios with the Java client: Scenarios HOST PORT. One line each; exit 1 when one fails. */
+/** Runs the interop scenarios with the Java client: Scenarios HOST PORT SCENARIO... */
 public class Scenarios {
-  static final long WAIT_SECONDS = 10;
-
   interface Scenario {
     void run(Connection connection, Channel channel) throws Exception;
   }
 
-  static String name(String prefix) {
-    return "interop-java-" + prefix + "-" + UUID.randomUUID();
+  static final ConnectionFactory factory = new ConnectionFactory();
+  static final Map<String, Scenario> scenarios = new LinkedHashMap<>();
+
+  static Connection connect() throws Exception {
+    return factory.newConnection();
   }
 
-  static void expect(Object got, Object want, String what) {
-    if (!Objects.equals(got, want)) {
-      throw new AssertionError(what + ": got " + got + ", want " + want);
-    }
-  }
-
-  static <T> T within(BlockingQueue<T> events, String what) throws InterruptedException {
-    T event = events.poll(WAIT_SECONDS, TimeUnit.SECONDS);
-    if (event == null) {
-      throw new AssertionError("timed out: " + what);
-    }
-    return event;
-  }
-
-  static String text(byte[] body) {
-    return new String(body, java.nio.charset.StandardCharsets.UTF_8);
-  }
-
-  static byte[] bytes(String text) {
-    return text.getBytes(java.nio.charset.StandardCharsets.UTF_8);
-  }
-
-  static List<Delivery> take(Channel channel, String queue, int count, boolean autoAck) throws Exception {
-    BlockingQueue<Delivery> events = new LinkedBlockingQueue<>();
-    String tag = channel.basicConsume(queue, autoAck, (t, d) -> events.add(d), (CancelCallback) t -> {});
-    List<Delivery> got = new ArrayList<>();
-    while (got.size() < count) {
-      got.add(within(events, count + " messages from " + queue));
-    }
-    channel.basicCancel(tag);
-    return got;
-  }
-
-  static List<String> bodies(List<Delivery> deliveries) {
-    List<String> out = new ArrayList<>();
-    for (Delivery d : deliveries) {
-      out.add(text(d.getBody()));
-    }
-    return out;
-  }
-
-  /** The queue outlives its consumers: the client's own default deletes it with the last one. */
-  static String declare(Channel channel) throws IOException {
-    return channel.queueDeclare("", false, true, false, null).getQueue();
-  }
-
-  static long left(Channel channel, String queue) throws IOException {
-    return channel.messageCount(queue);
-  }
-
-  static void confirmConsumeAck(Connection connection, Channel channel) throws Exception {
-    String queue = declare(channel);
-    Map<String, Object> headers = new LinkedHashMap<>();
-    headers.put("int", -7);
-    headers.put("long", 1L << 40);
-    headers.put("real", 0.5);
-    headers.put("flag", true);
-    headers.put("list", Arrays.asList(1, 2));
-    headers.put("table", Collections.singletonMap("n", 3));
-    AMQP.BasicProperties properties = new AMQP.BasicProperties.Builder().contentType("text/plain")
-        .contentEncoding("utf-8").headers(headers).deliveryMode(2).priority(3).correlationId("c").replyTo("r")
-        .expiration("60000").messageId("m").timestamp(new Date(1700000000000L)).type("t").userId("guest").appId("a")
-        .build();
-    channel.confirmSelect();
-    List<String> want = new ArrayList<>();
-    for (int i = 0; i < 100; i++) {
-      want.add(String.valueOf(i));
-      channel.basicPublish("", queue, properties, bytes(want.get(i)));
-    }
-    channel.waitForConfirmsOrDie(WAIT_SECONDS * 1000);
-    List<Delivery> got = take(channel, queue, 100, false);
-    expect(bodies(got), want, "bodies in order");
-    expect(got.get(0).getProperties().toString(), properties.toString(), "properties");
-    channel.basicAck(got.get(99).getEnvelope().getDeliveryTag(), true);
-    expect(left(channel, queue), 0L, "left after the ack");
-  }
-
-  static void nackRequeueReject(Connection connection, Channel channel) throws Exception {
-    String queue = declare(channel);
-    channel.basicPublish("", queue, null, bytes("one"));
-    channel.basicPublish("", queue, null, bytes("two"));
-    GetResponse first = channel.basicGet(queue, false);
-    expect(text(first.getBody()) + first.getEnvelope().isRedeliver(), "onefalse", "first get");
-    channel.basicNack(first.getEnvelope().getDeliveryTag(), false, true);
-    GetResponse again = channel.basicGet(queue, false);
-    expect(text(again.getBody()) + again.getEnvelope().isRedeliver(), "onetrue", "requeued to its place");
-    channel.basicReject(again.getEnvelope().getDeliveryTag(), false);
-    GetResponse last = channel.basicGet(queue, true);
-    expect(text(last.getBody()) + last.getEnvelope().isRedeliver() + last.getMessageCount(), "twofalse0", "last");
-  }
-
-  static void getEmpty(Connection connection, Channel channel) throws Exception {
-    expect(channel.basicGet(declare(channel), true), null, "get from an empty queue");
-  }
-
-  static void mandatoryReturn(Connection connection, Channel channel) throws Exception {
-    BlockingQueue<Return> events = new LinkedBlockingQueue<>();
-    channel.addReturnListener((com.rabbitmq.client.ReturnCallback) events::add);
-    channel.confirmSelect();
-    channel.basicPublish("", name("nowhere"), true, null, bytes("lost"));
-    channel.waitForConfirmsOrDie(WAIT_SECONDS * 1000);
-    Return returned = within(events, "basic.return");
-    expect(returned.getReplyCode() + text(returned.getBody()), "312lost", "return");
-  }
-
-  static void route(Channel channel, String kind, Object[][] bindings, Object[][] publishes, String... want)
-      throws Exception {
-    String exchange = name(kind);
-    channel.exchangeDeclare(exchange, kind);
-    String queue = declare(channel);
-    for (Object[] b : bindings) {
-      channel.queueBind(queue, exchange, (String) b[0], table(b[1]));
-    }
-    for (Object[] p : publishes) {
-      AMQP.BasicProperties properties = new AMQP.BasicProperties.Builder().headers(table(p[2])).build();
-      channel.basicPublish(exchange, (String) p[1], properties, bytes((String) p[0]));
-    }
-    expect(bodies(take(channel, queue, want.length, true)), Arrays.asList(want), "routed");
-    expect(left(channel, queue), 0L, "routed beyond that");
-    channel.exchangeDelete(exchange);
-  }
-
-  @SuppressWarnings("unchecked")
-  static Map<String, Object> table(Object map) {
-    return (Map<String, Object>) map;
-  }
-
-  static Map<String, Object> mapOf(Object... pairs) {
-    Map<String, Object> out = new LinkedHashMap<>();
-    for (int i = 0; i < pairs.length; i += 2) {
-      out.put((String) pairs[i], pairs[i + 1]);
-    }
-    return out;
-  }
-
-  static void topic(Connection connection, Channel channel) throws Exception {
-    route(channel, "topic", new Object[][] {{"a.*.c", null}, {"x.#", null}},
-        new Object[][] {{"1", "a.b.c", null}, {"no", "a.b.d", null}, {"2", "x", null}, {"3", "x.y.z", null},
-            {"no", "a.c", null}}, "1", "2", "3");
-  }
-
-  static void headers(Connection connection, Channel channel) throws Exception {
-    route(channel, "headers",
-        new Object[][] {{"", mapOf("x-match", "all", "n", 1, "s", "v")},
-            {"", mapOf("x-match", "any", "p", "q", "r", true)}},
-        new Object[][] {{"1", "", mapOf("n", 1, "s", "v", "more", 2)}, {"no", "", mapOf("n", 1)},
-            {"2", "", mapOf("r", true)}, {"no", "", mapOf("r", false)}, {"no", "", null}}, "1", "2");
-  }
-
-  static void exchangeBind(Connection connection, Channel channel) throws Exception {
-    String source = name("source");
-    String target = name("target");
-    channel.exchangeDeclare(source, "direct");
-    channel.exchangeDeclare(target, "fanout");
-    String queue = declare(channel);
-    channel.exchangeBind(target, source, "k");
-    channel.queueBind(queue, target, "");
-    channel.basicPublish(source, "k", null, bytes("through"));
-    channel.basicPublish(source, "other", null, bytes("no"));
-    expect(bodies(take(channel, queue, 1, true)), Arrays.asList("through"), "through two exchanges");
-    channel.exchangeUnbind(target, source, "k");
-    channel.basicPublish(source, "k", null, bytes("no"));
-    expect(left(channel, queue), 0L, "after the unbind");
-    channel.exchangeDelete(source);
-    channel.exchangeDelete(target);
-  }
-
-  static void cancelNotify(Connection connection, Channel channel) throws Exception {
-    String queue = name("cancel");
-    channel.queueDeclare(queue, false, false, false, null);
-    BlockingQueue<String> cancelled = new LinkedBlockingQueue<>();
-    String tag = channel.basicConsume(queue, false, (t, d) -> {}, (CancelCallback) cancelled::add);
-    connection.createChannel().queueDelete(queue);
-    expect(within(cancelled, "basic.cancel"), tag, "consumer tag");
-  }
-
-  static void prefetch(Connection connection, Channel channel) throws Exception {
-    String queue = declare(channel);
-    channel.basicQos(2);
-    List<String> want = new ArrayList<>();
-    for (int i = 0; i < 5; i++) {
-      want.add(String.valueOf(i));
-      channel.basicPublish("", queue, null, bytes(want.get(i)));
-    }
-    BlockingQueue<Delivery> events = new LinkedBlockingQueue<>();
-    channel.basicConsume(queue, false, (t, d) -> events.add(d), (CancelCallback) t -> {});
-    List<Delivery> got = new ArrayList<>();
-    got.add(within(events, "first delivery"));
-    got.add(within(events, "second delivery"));
-    // The count travels behind every delivery made so far: three wait, two are out.
-    expect(left(channel, queue), 3L, "held back by prefetch 2");
-    channel.basicAck(got.get(1).getEnvelope().getDeliveryTag(), true);
-    while (got.size() < 5) {
-      got.add(within(events, "deliveries after acks"));
-      channel.basicAck(got.get(got.size() - 1).getEnvelope().getDeliveryTag(), false);
-    }
-    expect(bodies(got), want, "delivered");
-  }
-
-  static void largeBody(Connection connection, Channel channel) throws Exception {
-    String queue = declare(channel);
-    channel.confirmSelect();
-    int[] sizes = {0, 1, 4088, 4089, 131064, 131065, 1 << 20};
-    List<byte[]> sent = new ArrayList<>();
-    for (int size : sizes) {
-      byte[] body = new byte[size];
-      for (int i = 0; i < size; i++) {
-        body[i] = (byte) (i * 31 + size);
+  /** A connection whose login expires, from the client's point of view. */
+  static Connection connect(CredentialsRefreshService service) throws Exception {
+    ConnectionFactory expiring = factory.clone();
+    expiring.setCredentialsRefreshService(service);
+    expiring.setCredentialsProvider(new DefaultCredentialsProvider("guest", "guest") {
+      @Override
+      public Duration getTimeBeforeExpiration() {
+        return Duration.ofHours(1);
       }
-      sent.add(body);
-      channel.basicPublish("", queue, null, body);
-    }
-    channel.waitForConfirmsOrDie(WAIT_SECONDS * 1000);
-    List<Delivery> got = take(channel, queue, sizes.length, true);
-    for (int i = 0; i < sizes.length; i++) {
-      expect(Arrays.equals(got.get(i).getBody(), sent.get(i)), true, "a body of " + sizes[i] + " bytes unchanged");
-    }
+    });
+    return expiring.newConnection();
   }
 
-  static void transaction(Connection connection, Channel channel) throws Exception {
-    String queue = declare(channel);
-    channel.txSelect();
-    channel.basicPublish("", queue, null, bytes("undone"));
-    channel.txRollback();
-    channel.basicPublish("", queue, null, bytes("done"));
-    Channel other = connection.createChannel();
-    expect(left(other, queue), 0L, "visible before the commit");
-    channel.txCommit();
-    expect(text(other.basicGet(queue, true).getBody()), "done", "committed");
-    expect(other.basicGet(queue, true), null, "rolled back");
+  static void core() {
+    scenarios.put("confirm-consume-ack", Core::confirmConsumeAck);
+    scenarios.put("nack-requeue-reject", Core::nackRequeueReject);
+    scenarios.put("get-empty", Core::getEmpty);
+    scenarios.put("mandatory-return", Core::mandatoryReturn);
+    scenarios.put("topic", Core::topic);
+    scenarios.put("headers", Core::headers);
+    scenarios.put("exchange-bind", Core::exchangeBind);
+    scenarios.put("cancel-notify", Core::cancelNotify);
+    scenarios.put("prefetch", Core::prefetch);
+    scenarios.put("prefetch-global", Core::prefetchGlobal);
+    scenarios.put("large-body", Core::largeBody);
+    scenarios.put("channel-error", Core::channelError);
+    scenarios.put("transaction", Core::transaction);
+    scenarios.put("update-secret", Core::updateSecret);
+    scenarios.put("user-id", Core::userId);
   }
 
-  static void channelError(Connection connection, Channel channel) throws Exception {
-    try {
-      channel.queueDeclarePassive(name("missing"));
-      throw new AssertionError("a passive declare of a missing queue passed");
-    } catch (IOException e) {
-      ShutdownSignalException cause = (ShutdownSignalException) e.getCause();
-      expect(((AMQP.Channel.Close) cause.getReason()).getReplyCode(), 404, "reply code");
-    }
-    try {
-      channel.basicQos(1);
-      throw new AssertionError("a closed channel took a command");
-    } catch (AlreadyClosedException expected) {
-      declare(connection.createChannel());
-    }
+  static void extensions() {
+    scenarios.put("message-ttl", Queues::messageTTL);
+    scenarios.put("queue-expires", Queues::queueExpires);
+    scenarios.put("length-drop-head", Queues::lengthDropHead);
+    scenarios.put("length-reject-publish", Queues::lengthRejectPublish);
+    scenarios.put("length-reject-publish-dlx", Queues::lengthRejectPublishDLX);
+    scenarios.put("dead-letter", Queues::deadLetter);
+    scenarios.put("priority-queue", Queues::priorityQueue);
+    scenarios.put("quorum-delivery-limit", Queues::quorumDeliveryLimit);
+    scenarios.put("stream-offset", Queues::streamOffset);
+    scenarios.put("consumer-timeout", Queues::consumerTimeout);
+    scenarios.put("consumer-priority", Extensions::consumerPriority);
+    scenarios.put("single-active-consumer", Extensions::singleActiveConsumer);
+    scenarios.put("direct-reply-to", Extensions::directReplyTo);
+    scenarios.put("connection-blocked", Extensions::connectionBlocked);
+    scenarios.put("cc-bcc", Extensions::ccBCC);
+    scenarios.put("alternate-exchange", Extensions::alternateExchange);
+    scenarios.put("consistent-hash", Extensions::consistentHash);
+    scenarios.put("delayed-message", Extensions::delayedMessage);
   }
 
-  public static void main(String[] args) throws Exception {
-    ConnectionFactory factory = new ConnectionFactory();
+  public static void main(String[] args) {
     factory.setHost(args[0]);
     factory.setPort(Integer.parseInt(args[1]));
     factory.setAutomaticRecoveryEnabled(false);
-    Map<String, Scenario> scenarios = new LinkedHashMap<>();
-    scenarios.put("confirmConsumeAck", Scenarios::confirmConsumeAck);
-    scenarios.put("nackRequeueReject", Scenarios::nackRequeueReject);
-    scenarios.put("getEmpty", Scenarios::getEmpty);
-    scenarios.put("mandatoryReturn", Scenarios::mandatoryReturn);
-    scenarios.put("topic", Scenarios::topic);
-    scenarios.put("headers", Scenarios::headers);
-    scenarios.put("exchangeBind", Scenarios::exchangeBind);
-    scenarios.put("cancelNotify", Scenarios::cancelNotify);
-    scenarios.put("prefetch", Scenarios::prefetch);
-    scenarios.put("largeBody", Scenarios::largeBody);
-    scenarios.put("channelError", Scenarios::channelError);
-    scenarios.put("transaction", Scenarios::transaction);
+    factory.setChannelRpcTimeout((int) Client.WAIT_SECONDS * 1000);
+    core();
+    extensions();
     int failed = 0;
-    for (Map.Entry<String, Scenario> s : scenarios.entrySet()) {
+    for (String name : Arrays.asList(args).subList(2, args.length)) {
       try {
-        Connection connection = factory.newConnection();
-        s.getValue().run(connection, connection.createChannel());
+        Connection connection = connect();
+        scenarios.get(name).run(connection, connection.createChannel());
         connection.close();
-        System.out.println("ok " + s.getKey());
+        System.out.println("ok " + name);
       } catch (Throwable e) { // one broken scenario must not hide the next
         failed++;
-        System.out.println("FAIL " + s.getKey());
+        System.out.println("FAIL " + name);
         e.printStackTrace(System.out);
       }
     }
-    System.out.println((scenarios.size() - failed) + " passed, " + failed + " failed");
     System.exit(failed == 0 ? 0 : 1);
   }
 }

@@ -1,42 +1,9 @@
-// Runs the interop scenarios with amqplib: node scenarios.js HOST PORT. One line per scenario; exit 1 when one fails.
+// The core of the protocol with amqplib.
 'use strict';
 
 const assert = require('node:assert');
-const { randomUUID } = require('node:crypto');
 const { once } = require('node:events');
-const amqplib = require('amqplib');
-
-const [host, port] = process.argv.slice(2);
-const waitMS = 10000;
-const exclusive = { exclusive: true };
-
-const name = (prefix) => `interop-node-${prefix}-${randomUUID()}`;
-
-// within fails a scenario whose event never comes.
-function within(promise, what) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`timed out: ${what}`)), waitMS);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
-
-// take consumes count messages.
-async function take(channel, queue, count, options = { noAck: true }) {
-  const got = [];
-  let enough;
-  const done = new Promise((resolve) => { enough = resolve; });
-  const { consumerTag } = await channel.consume(queue, (message) => {
-    got.push(message);
-    if (got.length === count) enough();
-  }, options);
-  await within(done, `${count} messages from ${queue}`);
-  await channel.cancel(consumerTag);
-  return got;
-}
-
-const bodies = (messages) => messages.map((m) => m.content.toString());
-const left = async (channel, queue) => (await channel.checkQueue(queue)).messageCount;
+const { name, within, take, bodies, left, declare, exclusive } = require('./client');
 
 async function confirmConsumeAck(connection) {
   const channel = await connection.createConfirmChannel();
@@ -178,26 +145,53 @@ async function channelError(connection) {
   await (await connection.createChannel()).assertQueue('', exclusive);
 }
 
-const scenarios = [confirmConsumeAck, nackRequeueReject, getEmpty, mandatoryReturn, topic, headers, exchangeBind,
-  cancelNotify, prefetch, largeBody, channelError];
-
-async function main() {
-  let failed = 0;
-  for (const scenario of scenarios) {
-    let connection;
-    try {
-      connection = await amqplib.connect({ hostname: host, port: Number(port), username: 'guest', password: 'guest', heartbeat: 30 });
-      await scenario(connection);
-      await connection.close();
-      console.log(`ok ${scenario.name}`);
-    } catch (error) { // one broken scenario must not hide the next
-      failed++;
-      console.log(`FAIL ${scenario.name}\n${error.stack}`);
-      if (connection) connection.close().catch(() => {});
-    }
+// prefetchGlobal: one window for both consumers, which grows and goes at once.
+async function prefetchGlobal(connection) {
+  const channel = await connection.createChannel();
+  const queue = await declare(channel);
+  for (let i = 0; i < 5; i++) channel.sendToQueue(queue, Buffer.from(String(i)));
+  await channel.prefetch(2, true);
+  const one = [];
+  let wake = () => {};
+  const seen = (message) => {
+    one.push(message);
+    wake();
+  };
+  const grown = async (count) => {
+    while (one.length < count) await new Promise((resolve) => { wake = resolve; });
+  };
+  await channel.consume(queue, seen);
+  await channel.consume(queue, seen);
+  for (const window of [2, 3]) {
+    await channel.prefetch(window, true);
+    await within(grown(window), `${window} deliveries`);
+    assert.deepStrictEqual([await left(channel, queue), one.length], [5 - window, window]);
   }
-  console.log(`${scenarios.length - failed} passed, ${failed} failed`);
-  process.exit(failed ? 1 : 0);
+  await channel.prefetch(0, true);
+  await within(grown(5), 'all without a window');
 }
 
-main();
+async function updateSecret(connection) {
+  await connection.updateSecret(Buffer.from('guest'), 'renewed');
+  await declare(await connection.createChannel());
+}
+
+async function userId(connection) {
+  const channel = await connection.createConfirmChannel();
+  const queue = await declare(channel);
+  channel.sendToQueue(queue, Buffer.from('mine'), { userId: 'guest' });
+  await within(channel.waitForConfirms(), 'confirm');
+  const closed = once(channel, 'error');
+  channel.sendToQueue(queue, Buffer.from('his'), { userId: 'bob' });
+  const [error] = await within(closed, 'channel.close');
+  assert.strictEqual(error.code, 406);
+  assert.match(error.message, /user_id property set to 'bob'/);
+  assert.strictEqual(await left(await connection.createChannel(), queue), 1);
+}
+
+module.exports = {
+  'confirm-consume-ack': confirmConsumeAck, 'nack-requeue-reject': nackRequeueReject, 'get-empty': getEmpty,
+  'mandatory-return': mandatoryReturn, topic, headers, 'exchange-bind': exchangeBind, 'cancel-notify': cancelNotify,
+  prefetch, 'large-body': largeBody, 'channel-error': channelError, 'prefetch-global': prefetchGlobal,
+  'update-secret': updateSecret, 'user-id': userId,
+};

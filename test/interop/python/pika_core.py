@@ -1,40 +1,9 @@
-"""Runs the interop scenarios with pika: scenarios.py HOST PORT. One line per scenario; exit 1 when one fails."""
-
-import sys
-import time
-import traceback
-import uuid
+"""The core of the protocol with pika."""
 
 import pika
 
-HOST, PORT = sys.argv[1], int(sys.argv[2])
-WAIT_SECONDS = 10
-
-
-def name(prefix):
-    return "interop-py-%s-%s" % (prefix, uuid.uuid4().hex)
-
-
-def connect():
-    return pika.BlockingConnection(pika.ConnectionParameters(
-        host=HOST, port=PORT, heartbeat=30, blocked_connection_timeout=WAIT_SECONDS))
-
-
-def expect(got, want, what):
-    if got != want:
-        raise AssertionError("%s: got %r, want %r" % (what, got, want))
-
-
-def take(connection, channel, queue, count, auto_ack=True):
-    """Consumes count messages and returns them as (method, properties, body)."""
-    got = []
-    tag = channel.basic_consume(queue, lambda ch, m, p, b: got.append((m, p, b)), auto_ack=auto_ack)
-    deadline = time.monotonic() + WAIT_SECONDS
-    while len(got) < count and time.monotonic() < deadline:
-        connection.process_data_events(time_limit=0.1)
-    channel.basic_cancel(tag)
-    expect(len(got), count, "messages consumed from " + queue)
-    return got
+from pika_client import pump, take
+from runner import expect, name, wait_until
 
 
 def confirm_consume_ack(connection, channel):
@@ -141,9 +110,7 @@ def cancel_notify(connection, channel):
     tag = channel.basic_consume(queue, lambda *_: None)
     other = connection.channel()
     other.queue_delete(queue)
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not cancelled and time.monotonic() < deadline:
-        connection.process_data_events(time_limit=0.1)
+    wait_until(lambda: cancelled, pump(connection), "basic.cancel")
     expect(len(cancelled), 1, "cancel notifications")
     expect(cancelled[0].method.consumer_tag, tag, "consumer tag")
 
@@ -156,15 +123,16 @@ def prefetch(connection, channel):
         channel.basic_publish("", queue, b"%d" % i)
     got = []
     channel.basic_consume(queue, lambda ch, m, p, b: got.append((m, b)))
-    deadline = time.monotonic() + WAIT_SECONDS
-    while len(got) < 2 and time.monotonic() < deadline:
-        connection.process_data_events(time_limit=0.1)
+    wait_until(lambda: len(got) >= 2, pump(connection), "two deliveries")
     # The count travels behind every delivery made so far: three wait, two are out.
     expect(channel.queue_declare(queue, passive=True).method.message_count, 3, "held back by prefetch 2")
     expect([b for _, b in got], [b"0", b"1"], "delivered")
-    while len(got) < 5 and time.monotonic() < deadline:
+
+    def ack_all():
         channel.basic_ack(got[-1][0].delivery_tag, multiple=True)
         connection.process_data_events(time_limit=0.1)
+
+    wait_until(lambda: len(got) >= 5, ack_all, "deliveries after acks")
     expect([b for _, b in got], [b"%d" % i for i in range(5)], "delivered after acks")
 
 
@@ -201,45 +169,3 @@ def transaction(connection, channel):
     channel.tx_commit()
     method, _, body = other.basic_get(queue, auto_ack=True)
     expect((body, method.message_count), (b"done", 0), "committed")
-
-
-def dead_letter(connection, channel):
-    """A rejected, an expired and an overflowing message each end in the dead-letter queue with their reason."""
-    dead, source = name("dead"), name("source")
-    channel.queue_declare(dead, exclusive=True)
-    channel.queue_declare(source, exclusive=True, arguments={
-        "x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead, "x-max-length": 1, "x-message-ttl": 60000})
-    for body, properties, reason in ((b"1", None, "rejected"), (b"2", pika.BasicProperties(expiration="1"), "expired")):
-        channel.basic_publish("", source, body, properties)
-        if reason == "rejected":
-            channel.basic_reject(channel.basic_get(source)[0].delivery_tag, requeue=False)
-        got = take(connection, channel, dead, 1)[0]
-        death = got[1].headers["x-death"][0]
-        expect((got[2], death["reason"], death["queue"], death["count"]), (body, reason, source, 1), "x-death")
-    channel.basic_publish("", source, b"3")
-    channel.basic_publish("", source, b"4")
-    got = take(connection, channel, dead, 1)[0]
-    expect((got[2], got[1].headers["x-death"][0]["reason"]), (b"3", "maxlen"), "overflow")
-
-
-SCENARIOS = [confirm_consume_ack, nack_requeue_reject, get_empty, mandatory_return, topic, headers, exchange_bind,
-             cancel_notify, prefetch, large_body, channel_error, transaction, dead_letter]
-
-
-def main():
-    failed = 0
-    for scenario in SCENARIOS:
-        try:
-            connection = connect()
-            scenario(connection, connection.channel())
-            connection.close()
-            print("ok", scenario.__name__, flush=True)
-        except Exception:  # one broken scenario must not hide the next
-            failed += 1
-            print("FAIL", scenario.__name__, flush=True)
-            traceback.print_exc(file=sys.stdout)
-    print("%d passed, %d failed" % (len(SCENARIOS) - failed, failed), flush=True)
-    sys.exit(1 if failed else 0)
-
-
-main()
