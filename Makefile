@@ -48,7 +48,7 @@ suite: ## run the integration tests of the Go client amqp091-go, each backend in
 	wait $$uring && exit $$epoll
 
 .PHONY: interop
-interop: ## run Python, Node and Java clients (needs python3, node and npm, java and mvn; what is missing is reported as not run)
+interop: ## run Python, Node, Java and Rust clients, Celery and Spring (needs python3, npm, mvn, cargo; what is missing is reported as not run)
 	$(GO) test -count=1 -tags interop -timeout 15m -v ./test/interop
 
 .PHONY: soak
