@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"ringmq/test/harness"
@@ -53,12 +52,7 @@ func TestCelery(t *testing.T) {
 	t.Parallel()
 	worker := python(t, pythonDir(t, "celery"), "celery/run.py")
 	t.Run("classic", func(t *testing.T) { runApplication(t, worker.with("classic")) })
-	t.Run("quorum", func(t *testing.T) {
-		if !slices.Contains(asked(false), "quorum-delivery-limit") {
-			t.Skip("not run: quorum queues are pending")
-		}
-		runApplication(t, worker.with("quorum"))
-	})
+	t.Run("quorum", func(t *testing.T) { runApplication(t, worker.with("quorum")) })
 }
 
 func TestSpring(t *testing.T) {

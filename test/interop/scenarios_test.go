@@ -53,9 +53,6 @@ var scenarios = []string{
 	"consumer-timeout",      // 406 with the time, and the message back (CSM-03)
 }
 
-// pending are scenarios of what the broker does not have yet; RINGMQ_TEST_PENDING=1 runs them all the same.
-var pending = []string{"quorum-delivery-limit", "stream-offset", "delayed-message", "consumer-timeout"}
-
 // needAlarm are scenarios that only run against a broker whose disk limit the test can change.
 var needAlarm = []string{"connection-blocked"}
 
@@ -66,7 +63,6 @@ func asked(own bool) []string {
 	for _, s := range scenarios {
 		switch {
 		case only != "" && !slices.Contains(strings.Split(only, ","), s):
-		case slices.Contains(pending, s) && os.Getenv("RINGMQ_TEST_PENDING") == "":
 		case slices.Contains(needAlarm, s) && !own:
 		default:
 			names = append(names, s)
