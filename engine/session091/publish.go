@@ -221,7 +221,7 @@ func (ch *channel) publish(m *core.Message, x *engine.Exchange, mandatory bool, 
 		return
 	}
 	persistent := m.Persistent()
-	if persistent && seq == 0 && ch.noSpace(queues) {
+	if seq == 0 && (persistent || queues[0].Settings.Type != queue.Classic) && ch.noSpace(queues, persistent) {
 		m.Release(s.Arena())
 		return
 	}
@@ -242,11 +242,17 @@ func (ch *channel) publish(m *core.Message, x *engine.Exchange, mandatory bool, 
 	ch.checkFanout(queues, persistent)
 }
 
+// stored reports whether a queue keeps a message on the disk. Quorum queues and streams
+// keep all.
+func stored(q *queue.Queue, persistent bool) bool {
+	return q.Settings.Durable && (persistent || q.Settings.Type != queue.Classic)
+}
+
 // noSpace refuses a publish without confirms for which the disk has no room: the
 // client would never hear of it otherwise.
-func (ch *channel) noSpace(queues []*queue.Queue) bool {
+func (ch *channel) noSpace(queues []*queue.Queue, persistent bool) bool {
 	for _, q := range queues {
-		if q.Settings.Durable && ch.c.shard.Full(q) {
+		if stored(q, persistent) && ch.c.shard.Full(q) {
 			ch.failNoSpace(q)
 			return true
 		}
@@ -321,7 +327,7 @@ func (ch *channel) checkDisk(q *queue.Queue, persistent bool) {
 		return
 	}
 	at := c.shard.Tight(q)
-	if at == nil && persistent && q.Settings.Durable {
+	if at == nil && stored(q, persistent) {
 		at = c.shard.Behind(q)
 	}
 	if at != nil {
