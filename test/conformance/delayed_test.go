@@ -110,9 +110,10 @@ func TestDelayed(t *testing.T) {
 	harness.ForEachBackend(t, func(t *testing.T, b *harness.Broker) {
 		d := newDelayed(t, b, "direct", nil)
 		start := time.Now()
-		d.publish("third", int32(300), nil)
-		d.publish("second", int64(150), nil)
-		d.publish("first", int16(60), func(p *amqp.Publishing) {
+		// Far enough from one another, and from what is not held, for a slow machine.
+		d.publish("third", int32(4000), nil)
+		d.publish("second", int64(3000), nil)
+		d.publish("first", int16(2000), func(p *amqp.Publishing) {
 			p.MessageId, p.Priority, p.Headers["other"] = "id", 3, "kept"
 		})
 		for i, now := range []any{nil, int32(0), int32(-50), "100", int64(1 << 32), 100.5, true} {
@@ -123,15 +124,15 @@ func TestDelayed(t *testing.T) {
 			}
 		}
 		m := d.expect("first")
-		sooner(t, start, 60*time.Millisecond)
-		if m.Headers["x-delay"] != int32(-60) || m.Headers["other"] != "kept" || m.MessageId != "id" || m.Priority != 3 ||
+		sooner(t, start, 2*time.Second)
+		if m.Headers["x-delay"] != int32(-2000) || m.Headers["other"] != "kept" || m.MessageId != "id" || m.Priority != 3 ||
 			m.Exchange != d.x || m.RoutingKey != "k" || m.DeliveryMode != amqp.Persistent || m.Headers["x-death"] != nil {
 			t.Errorf("the message is %+v", m)
 		}
 		d.expect("second")
-		sooner(t, start, 150*time.Millisecond)
+		sooner(t, start, 3*time.Second)
 		d.expect("third")
-		sooner(t, start, 300*time.Millisecond)
+		sooner(t, start, 4*time.Second)
 	})
 }
 
@@ -145,15 +146,15 @@ func TestDelayedLate(t *testing.T) {
 		all(t, declare(d.ch, late, false, false, false, nil), declare(d.ch, blind, false, false, false, nil),
 			declare(d.ch, other, false, false, false, nil), d.ch.ExchangeDeclare(ae, "fanout", false, false, false, false, nil),
 			d.ch.QueueBind(other, "", ae, false, nil))
-		d.publish("expires", int32(150), func(p *amqp.Publishing) { p.Expiration = "100" })
-		d.publish("keys", int32(100), func(p *amqp.Publishing) {
+		d.publish("expires", int32(3000), func(p *amqp.Publishing) { p.Expiration = "100" })
+		d.publish("keys", int32(2000), func(p *amqp.Publishing) {
 			p.Headers["CC"], p.Headers["BCC"] = []any{"late"}, []any{"blind"}
 		})
 		all(t, d.ch.QueueBind(late, "late", d.x, false, nil), d.ch.QueueBind(blind, "blind", d.x, false, nil))
 		for _, q := range []string{late, blind} {
 			got := must[<-chan amqp.Delivery](t)(d.ch.Consume(q, "", true, false, false, false, nil))
 			m := await(t, "the message with further keys", got)
-			if m.Headers["BCC"] != nil || m.Headers["CC"] == nil || m.Headers["x-delay"] != int32(-100) {
+			if m.Headers["BCC"] != nil || m.Headers["CC"] == nil || m.Headers["x-delay"] != int32(-2000) {
 				t.Errorf("headers %v", m.Headers)
 			}
 		}
@@ -206,7 +207,7 @@ func TestDelayedTx(t *testing.T) {
 			return ch.PublishWithContext(context.Background(), d.x, "k", false, false, amqp.Publishing{
 				Headers: amqp.Table{"x-delay": delay, "BCC": []any{"none"}}, DeliveryMode: amqp.Persistent, Body: []byte(body)})
 		}
-		all(t, ch.Tx(), publish("rolled back", 20), ch.TxRollback(), publish("second", 120), publish("first", 20))
+		all(t, ch.Tx(), publish("rolled back", 20), ch.TxRollback(), publish("second", 500), publish("first", 20))
 		d.publish("outside", int32(80), nil)
 		d.expect("outside")
 		start := time.Now()
@@ -214,7 +215,7 @@ func TestDelayedTx(t *testing.T) {
 		d.expect("first")
 		sooner(t, start, 20*time.Millisecond)
 		d.expect("second")
-		sooner(t, start, 120*time.Millisecond)
+		sooner(t, start, 500*time.Millisecond)
 	})
 }
 
@@ -258,9 +259,9 @@ func TestDelayedRedeclare(t *testing.T) {
 			t.Errorf("another type: %v", err)
 		}
 		all(t, redeclare("direct"))
-		d.publish("dropped", int32(80), nil)
+		d.publish("dropped", int32(1500), nil)
 		all(t, d.ch.ExchangeDelete(d.x, false, false), redeclare("direct"), d.ch.QueueBind(d.q, "k", d.x, false, nil))
-		d.publish("later", int32(120), nil)
+		d.publish("later", int32(2000), nil)
 		d.expect("later") // and not the other, which was to come first
 	})
 }
