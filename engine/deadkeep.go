@@ -30,7 +30,7 @@ type keptDeaths struct {
 // keepDeath keeps a dead letter for later.
 func (s *Shard) keepDeath(q *queue.Queue, p queue.Place, d queue.Dead) {
 	k := &s.kept
-	q.Owe(1)
+	q.Owe(p.Size)
 	k.refused = true
 	k.list = append(k.list, death{q, queue.Dead{Why: d.Why, Place: p}})
 	s.offerKeptIn(keptEvery)
@@ -52,7 +52,7 @@ func (s *Shard) offerKept(now int64) {
 	k := &s.kept
 	n := min(len(k.list), keptBatch)
 	for _, d := range k.list[:n] {
-		d.q.Owe(-1)
+		d.q.Paid(d.Size)
 		if d.q.Deleted() {
 			s.store.buried(d.q, d.Place) // gone with its queue (QUE-11)
 			continue

@@ -125,6 +125,8 @@ func hotCases() []hotCase {
 	timed.TTL = 60_000
 	bounded := defaults()
 	bounded.MaxLength = 100
+	counted := defaults()
+	counted.Type = Quorum // without a limit: messages go round for ever
 	with := func(s Settings, c *Consumer) func(testing.TB) *hotQueue {
 		return func(tb testing.TB) *hotQueue { return newHotQueue(tb, s, c) }
 	}
@@ -168,6 +170,13 @@ func hotCases() []hotCase {
 				publish(h)
 			}
 			h.Settle(h.now, core.DispatchBatch)
+			h.Requeue(h.sink.seq, h.c, false)
+		}},
+		{"deliver and requeue, counted", with(counted, &Consumer{Prefetch: 10}), func(h *hotQueue) {
+			for h.order.live < 3 {
+				publish(h)
+			}
+			h.Settle(h.now, 1)
 			h.Requeue(h.sink.seq, h.c, false)
 		}},
 		{"get and ack", with(defaults(), nil), func(h *hotQueue) {

@@ -13,12 +13,21 @@ func (q *Queue) overLimit() bool {
 func (q *Queue) atLimit() bool {
 	s := &q.Rules
 	return (s.MaxLength >= 0 && int64(q.ready+q.owed) >= s.MaxLength) ||
-		(s.MaxBytes >= 0 && q.readyBytes >= s.MaxBytes)
+		(s.MaxBytes >= 0 && q.readyBytes+q.owedBytes >= s.MaxBytes)
 }
 
-// Owe counts dead letters that left the queue and that nobody took yet: they count for
-// what may be published (LEN-03).
-func (q *Queue) Owe(n int) { q.owed += n }
+// Owe counts a dead letter of size bytes that left the queue and that nobody took yet: it
+// counts for what may be published (LEN-03). The queue's loop only.
+func (q *Queue) Owe(size uint32) {
+	q.owed++
+	q.owedBytes += int64(size)
+}
+
+// Paid is the end of that.
+func (q *Queue) Paid(size uint32) {
+	q.owed--
+	q.owedBytes -= int64(size)
+}
 
 // refuses decides whether a full queue turns a message away. Consumers get
 // their chance first: what they can take does not count.

@@ -121,3 +121,32 @@ func TestExpiryMakesRoom(t *testing.T) {
 	b.want(1, 0)
 	b.end()
 }
+
+// LEN-03, DLX-08: dead letters that nobody took count for both limits until they are taken.
+func TestOwedCounts(t *testing.T) {
+	for name, set := range map[string]func(s *Settings){
+		"messages": func(s *Settings) { s.MaxLength = 2 },
+		"bytes":    func(s *Settings) { s.MaxBytes = 8 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := defaults()
+			s.Overflow = RejectPublish
+			set(&s)
+			b := newBench(t, s)
+			b.Owe(4)
+			for i, want := range []bool{true, false} {
+				if got := b.publishOne(b.message(uint64(i+1), 4)); got != want {
+					t.Errorf("message %d beside one that is owed: accepted %v", i+1, got)
+				}
+			}
+			b.Paid(4)
+			if !b.publishOne(b.message(3, 4)) {
+				t.Error("refused although nothing is owed any more")
+			}
+			_, sink := b.consumer(nil)
+			b.settle()
+			same(t, "left", sink.ids(), []uint64{1, 3})
+			b.end()
+		})
+	}
+}

@@ -110,9 +110,10 @@ type Queue struct {
 	leased, leaseFrom, leaseAsked uint64
 	deliveredTo                   uint64 // no recovered entry from here on was delivered
 
-	stream   *stream // of a queue of that type, nil otherwise
-	owed     int     // dead letters that count for the limits, see Owe
-	counting bool    // a quorum queue: it tells and limits how often messages come back
+	stream    *stream // of a queue of that type, nil otherwise
+	owed      int     // dead letters that count for the limits, see Owe
+	owedBytes int64   // bytes of their bodies
+	counting  bool    // a quorum queue: it tells and limits how often messages come back
 
 	absent      int    // ready entries whose body is not in memory
 	warm        int64  // bytes of bodies that are both in memory and in the log
