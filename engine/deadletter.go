@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"ringmq/engine/core"
 	"ringmq/engine/queue"
 )
@@ -9,6 +11,7 @@ import (
 type death struct {
 	q *queue.Queue
 	queue.Dead
+	only []*queue.Queue // that still have to take it, nil for those of its route
 }
 
 // DeadLetter implements queue.Host. Routing happens when the queues are at
@@ -18,7 +21,7 @@ func (s *Shard) DeadLetter(q *queue.Queue, d queue.Dead) {
 	if d.Logged {
 		s.store.dying[dyingKey{q.ID, d.Seq}] = struct{}{}
 	}
-	s.deaths = append(s.deaths, death{q, d})
+	s.deaths = append(s.deaths, death{q: q, Dead: d})
 }
 
 // mourning reports that the next dead letter waits for its body.
@@ -119,23 +122,29 @@ func (s *Shard) deadRouted(d death) (kept bool) {
 	m.Priority = d.Msg.Priority
 	m.Flags = d.Msg.Flags &^ core.FlagExpires // its time to live is spent
 	history := codec.Deaths(m)
-	queues := s.routeDead(v, x, m, set.DeadKeySet)
-	if len(queues) == 0 && surely {
+	queues := stillThere(d.only)
+	if d.only == nil {
+		queues = s.routeDead(v, x, m, set.DeadKeySet)
+	}
+	if len(queues) == 0 && d.only == nil && surely {
 		m.Release(s.arena)
 		return s.unrouted(d, true)
 	}
 	h := s.handoverOf(d, queues)
-	if h == nil && surely {
-		h = s.newHandover(&d)
+	if surely {
+		if h == nil {
+			h = s.newHandover(&d)
+		}
+		h.queues = slices.Clone(queues)
 	}
-	for _, q := range queues {
+	for i, q := range queues {
 		if cycles(history, q.Name) {
 			s.Stats.DeadDropped++
 			continue
 		}
 		s.Stats.DeadLettered++
 		m.AddRef(1)
-		h = s.deadTo(q, m, &d, h)
+		h = s.deadTo(q, m, &d, h, uint64(i+1))
 	}
 	m.Release(s.arena)
 	if h == nil {
@@ -149,24 +158,24 @@ func (s *Shard) deadRouted(d death) (kept bool) {
 // reports whether the old place is kept.
 func (s *Shard) unrouted(d death, surely bool) (kept bool) {
 	if surely {
-		s.keepDeath(d.q, d.Place, d.Dead)
+		s.keepDeath(d.q, d.Place, d.Why, nil)
 		return true
 	}
 	s.Stats.DeadDropped++
 	return false
 }
 
-// deadTo gives a copy to one queue. It returns the handover, which is made if there
+// deadTo gives a copy to one queue; token is its number among them, from 1. It returns the handover, which is made if there
 // is none and the copy is not in the log yet.
-func (s *Shard) deadTo(q *queue.Queue, m *core.Message, d *death, h *handover) *handover {
+func (s *Shard) deadTo(q *queue.Queue, m *core.Message, d *death, h *handover, token uint64) *handover {
 	if h != nil {
-		switch s.Publish(q, m, h, 0) {
+		switch s.Publish(q, m, h, token) {
 		case Pending:
 			h.left++
 		case NoSpace:
 			h.unstored = true
 		case Refused:
-			h.refused = true
+			h.refuse(token)
 		}
 		return h
 	}
@@ -199,8 +208,16 @@ type handover struct {
 	left int
 	// unstored: some queue could not take it for want of room on the disk.
 	unstored bool
-	// refused: some queue turned it away.
-	refused bool
+	// queues are all that it goes to, and turned those that turned it away; only for
+	// the strategy at-least-once.
+	queues, turned []*queue.Queue
+}
+
+// refuse notes which queue turned the dead letter away.
+func (h *handover) refuse(token uint64) {
+	if h.queues != nil && token > 0 {
+		h.turned = append(h.turned, h.queues[token-1])
+	}
 }
 
 func (s *Shard) newHandover(d *death) *handover {
@@ -231,15 +248,17 @@ func noteUnstored(o Origin) {
 }
 
 // Settled implements Origin.
-func (h *handover) Settled(_ uint64, accepted bool) {
-	h.refused = h.refused || !accepted
+func (h *handover) Settled(token uint64, accepted bool) {
+	if !accepted {
+		h.refuse(token)
+	}
 	if h.left--; h.left > 0 {
 		return
 	}
 	switch {
 	case h.unstored:
-	case h.refused && h.q.Rules.AtLeastOnce && !h.q.Deleted():
-		h.s.keepDeath(h.q, h.p, queue.Dead{Why: h.why})
+	case len(h.turned) > 0 && h.q.Rules.AtLeastOnce && !h.q.Deleted():
+		h.s.keepDeath(h.q, h.p, h.why, h.turned)
 		return
 	default:
 		h.s.store.buried(h.q, h.p)
@@ -248,7 +267,7 @@ func (h *handover) Settled(_ uint64, accepted bool) {
 	// Once more, later: a queue that took it already gets it twice, which is better
 	// than never.
 	s := h.s
-	s.deaths = append(s.deaths, death{h.q, queue.Dead{Why: h.why, Place: h.p}})
+	s.deaths = append(s.deaths, death{q: h.q, Dead: queue.Dead{Why: h.why, Place: h.p}})
 	s.deathsAfter = s.now + int64(spaceEvery)
 	s.store.keepLater(spaceEvery)
 }

@@ -214,7 +214,7 @@ func (s *Shard) release(d death) (kept bool) {
 	for _, q := range queues {
 		s.Stats.Released++
 		m.AddRef(1)
-		h = s.deadTo(q, m, &d, h)
+		h = s.deadTo(q, m, &d, h, 0)
 	}
 	m.Release(s.arena)
 	if h == nil {

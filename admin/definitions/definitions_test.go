@@ -255,6 +255,9 @@ func TestRefused(t *testing.T) {
 		{`{"vhosts":[{"name":"n","default_queue_type":"odd"}]}`, "vhosts[0].default_queue_type: classic, quorum or stream is expected"},
 		{`{"vhosts":[{"name":"n","limits":{"max-queues":"x"}}]}`, "vhosts[0].limits: max-queues should be a number"},
 		{`{"vhosts":[{"name":""}]}`, "vhosts[0].name: it is empty"},
+		{`{"parameters":[{"component":"shovel","name":"","value":""}]}`, "parameters[0].name: it is empty"},
+		{`{"global_parameters":[{"name":"","value":1}]}`, "global_parameters[0].name: it is empty"},
+		{`{"users":[{"name":"","limits":{"max-channels":1}}]}`, "users[0].name: it is empty"},
 		{`{"users":[{"name":"u","limits":{"max-queues":1}}]}`, "users[0].limits: unrecognised limit"},
 	} {
 		b := engine.NewBroker(1, nil)

@@ -102,7 +102,7 @@ func (p *parser) read() {
 		p.readVHosts()
 		p.readUsers()
 		for _, n := range p.top.at("global_parameters").items() {
-			p.file.global = append(p.file.global, parameter{n.path, engine.Parameter{Name: n.at("name").need(), Value: p.value(n)}})
+			p.file.global = append(p.file.global, parameter{n.path, engine.Parameter{Name: n.at("name").filled(), Value: p.value(n)}})
 		}
 	}
 	p.readParameters()
@@ -236,7 +236,7 @@ func first(a, b node, key string) node {
 func (p *parser) readUsers() {
 	accounts := false
 	for _, n := range p.top.at("users").items() {
-		u := user{path: n.path, name: n.at("name").need()}
+		u := user{path: n.path, name: n.at("name").filled()}
 		if n.at("password_hash").value != nil || n.at("tags").value != nil {
 			accounts = true
 		}
@@ -275,7 +275,7 @@ func (p *parser) readParameters() {
 			}
 		}
 		p.file.parameters = append(p.file.parameters, parameter{n.path, engine.Parameter{
-			Component: component, VHost: p.vhost(n), Name: name, Value: p.value(n),
+			Component: component, VHost: p.vhost(n), Name: n.at("name").filled(), Value: p.value(n),
 		}})
 	}
 }

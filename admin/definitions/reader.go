@@ -158,6 +158,15 @@ func (n node) need() string {
 	return n.text()
 }
 
+// filled is need for what must not be empty.
+func (n node) filled() string {
+	s := n.need()
+	if s == "" {
+		n.fail("it is empty")
+	}
+	return s
+}
+
 // name is need for names of what clients use.
 func (n node) name() string {
 	s := n.need()

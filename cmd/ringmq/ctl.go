@@ -14,6 +14,8 @@ type ctlVerb struct {
 	aliases []string
 	help    string
 	json    bool // --json makes sense
+	folder  bool // the data folder may follow without its flag
+	vhost   bool // it takes -p
 	run     func(c *ctlCall) int
 	// remote: RabbitMQ's verb of the same name, which the running broker does. Its operands
 	// follow it, its flags are RabbitMQ's, and so are its exit codes.
@@ -25,10 +27,10 @@ type ctlVerb struct {
 func ctlVerbs() []ctlVerb {
 	list := []ctlVerb{
 		{name: "status", help: "state, limits, alarms, counts and logs of the running broker", json: true, run: ctlStatus},
-		{name: "queue list", aliases: []string{"list_queues"}, help: "queues with their messages and consumers", json: true, run: ctlQueueList},
-		{name: "wal check", help: "read the message logs of a stopped broker and report what is damaged; nothing is changed", run: ctlWALCheck},
-		{name: "wal dump", help: "print every record of the message logs of a stopped broker; nothing is changed", run: ctlWALDump},
-		{name: "wal repair", help: "accept the damage in the message logs of a stopped broker, so that it starts with what is readable; nothing is deleted", run: ctlWALRepair},
+		{name: "queue list", aliases: []string{"list_queues"}, help: "queues with their messages and consumers", json: true, vhost: true, run: ctlQueueList},
+		{name: "wal check", help: "read the message logs of a stopped broker and report what is damaged; nothing is changed", folder: true, run: ctlWALCheck},
+		{name: "wal dump", help: "print every record of the message logs of a stopped broker; nothing is changed", folder: true, run: ctlWALDump},
+		{name: "wal repair", help: "accept the damage in the message logs of a stopped broker, so that it starts with what is readable; nothing is deleted", folder: true, run: ctlWALRepair},
 	}
 	return append(list, remoteVerbs()...)
 }
@@ -148,10 +150,18 @@ func (c *ctlCall) parse(verb *ctlVerb, args, environ []string) error {
 		switch {
 		case isHelp(arg):
 			return errHelp
+		case !strings.HasPrefix(arg, "-") && verb.folder:
+			passed = append(passed, "--data", arg)
 		case !strings.HasPrefix(arg, "-"):
-			passed = append(passed, "--data", arg) // the folder, without its flag
+			return fmt.Errorf("what does %q mean? ringmq ctl %s takes no words; the data folder is named by --data", arg, verb.name)
 		case name == "json" && verb.json && !hasText:
 			c.json = true
+		case (name == "q" || name == "quiet") && !hasText: // nothing is said beside the answer anyway
+		case verb.vhost && (name == "p" || name == "vhost") && (hasText || len(args) > 0):
+			if !hasText {
+				text, args = args[0], args[1:]
+			}
+			c.flags = map[string]string{"vhost": text}
 		case name != "data" && name != "config":
 			return fmt.Errorf("unknown flag %s; \"ringmq ctl %s --help\" lists them", arg, verb.name)
 		case !hasText && len(args) == 0:
@@ -184,7 +194,7 @@ func printCtlHelp(w io.Writer) {
 	}
 	fmt.Fprint(w, "\nThe data folder is --data DIR, else RINGMQ_DATA, else that of --config FILE, else ./data.\n"+
 		"Exit codes: 0 done, 1 it cannot be done or damage was found, 2 wrong command line. Of the verbs\n"+
-		"that RabbitMQ has, those with '_' in their names: 0 done, 64 wrong command line, 65 the broker refuses what was\n"+
+		"with '_' in their names, which RabbitMQ has too, list_queues excepted: 0 done, 64 wrong command line, 65 the broker refuses what was\n"+
 		"given, 69 the broker does not answer or is not ready, 70 what is named is not there.\n")
 }
 
@@ -193,6 +203,9 @@ func printVerbHelp(w io.Writer, v *ctlVerb) {
 	v.remote.printFlags(w)
 	fmt.Fprint(w, "  --data DIR     data folder of the broker; default RINGMQ_DATA, else ./data\n"+
 		"  --config FILE  configuration file of the broker, for its data folder\n")
+	if v.vhost {
+		fmt.Fprint(w, "  -p, --vhost VHOST\n        only this virtual host; default all\n")
+	}
 	if v.json {
 		fmt.Fprint(w, "  --json         print JSON; names never change their meaning\n")
 	}

@@ -126,6 +126,8 @@ func (c *ctlCall) parseRemote(verb *ctlVerb, args, environ []string) error {
 		case name == "json" && !hasText:
 			c.json = true
 			continue
+		case (name == "q" || name == "quiet") && !hasText:
+			continue // nothing is said beside the answer anyway
 		case !isOwn && name != "data" && name != "config":
 			return fmt.Errorf("unknown flag %s; \"ringmq ctl %s --help\" lists them", arg, verb.name)
 		case !hasText && len(args) == 0:
@@ -140,7 +142,8 @@ func (c *ctlCall) parseRemote(verb *ctlVerb, args, environ []string) error {
 		}
 	}
 	if n := len(c.operands); n < verb.remote.least() || n > len(verb.remote.operands) {
-		return fmt.Errorf("%d operands are given; it is: ringmq ctl %s%s", n, verb.name, verb.remote.usage())
+		return fmt.Errorf("too %s operands; it is: ringmq ctl %s%s", map[bool]string{true: "few", false: "many"}[n < verb.remote.least()],
+			verb.name, verb.remote.usage())
 	}
 	return c.findData(passed, environ)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -92,15 +93,20 @@ func ctlQueueList(c *ctlCall) int {
 		Consumers int    `json:"consumers"`
 		Type      string `json:"type"`
 		Policy    string `json:"policy"`
+		Operator  string `json:"operator_policy"`
 	}
-	if code, done := c.getInto("/api/queues", &list); done {
+	page := "/api/queues"
+	if v := c.flagSet("vhost"); v != nil {
+		page += "/" + url.PathEscape(*v)
+	}
+	if code, done := c.getInto(page, &list); done {
 		return code
 	}
 	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "vhost\tname\tmessages\tready\tunacked\tconsumers\ttype\tpolicy")
+	fmt.Fprintln(table, "vhost\tname\tmessages\tready\tunacked\tconsumers\ttype\tpolicy\toperator policy")
 	for _, q := range list {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", q.VHost, q.Name, q.Messages, q.Ready, q.Unacked, q.Consumers, q.Type,
-			cmp.Or(q.Policy, "-"))
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", q.VHost, q.Name, q.Messages, q.Ready, q.Unacked, q.Consumers, q.Type,
+			cmp.Or(q.Policy, "-"), cmp.Or(q.Operator, "-"))
 	}
 	table.Flush()
 	return exitOK

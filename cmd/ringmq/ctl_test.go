@@ -60,7 +60,7 @@ func TestCtlStatus(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, controlName)); !os.IsNotExist(err) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	code, _, stderr = runCtl(noEnv, "status", dir)
+	code, _, stderr = runCtl(noEnv, "status", "--data", dir)
 	if want := "ringmq: no broker runs on the data folder " + dir + "; name the broker's folder with --data\n"; code != exitWorld || stderr != want {
 		t.Errorf("of a stopped broker: exit %d\n got %s\nwant %s", code, stderr, want)
 	}
@@ -75,11 +75,19 @@ func TestCtlQueueList(t *testing.T) {
 		c.Publish(1, "", name, nil, "x")
 		c.Sync(1)
 	}
-	for _, verb := range [][]string{{"queue", "list"}, {"list_queues"}} {
+	for _, words := range [][]string{{"list_queues", "name", "messages"}, {"status", "now"}} {
+		if code, _, stderr := runCtl(noEnv, append(words, "--data", dataOf(p))...); code != exitUsage || !strings.Contains(stderr, "takes no words") {
+			t.Errorf("%v: exit %d, %s", words, code, stderr)
+		}
+	}
+	if code, stdout, _ := runCtl(noEnv, "list_queues", "-q", "-p", "none", "--data", dataOf(p)); code != exitOK || strings.Contains(stdout, "classic") {
+		t.Errorf("of another vhost: exit %d, %s", code, stdout)
+	}
+	for _, verb := range [][]string{{"queue", "list"}, {"list_queues"}, {"list_queues", "-p", "/"}} {
 		code, stdout, stderr := runCtl(noEnv, append(verb, "--data", dataOf(p))...)
-		want := "vhost  name  messages  ready  unacked  consumers  type     policy\n" +
-			"/      a     1         1      0        0          classic  -\n" +
-			"/      b     1         1      0        0          classic  -\n"
+		want := "vhost  name  messages  ready  unacked  consumers  type     policy  operator policy\n" +
+			"/      a     1         1      0        0          classic  -       -\n" +
+			"/      b     1         1      0        0          classic  -       -\n"
 		if code != exitOK || stdout != want || stderr != "" {
 			t.Errorf("%v: exit %d %s\n got %s\nwant %s", verb, code, stderr, stdout, want)
 		}

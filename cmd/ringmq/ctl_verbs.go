@@ -144,7 +144,7 @@ func printImport(c *ctlCall, answer []byte) error {
 	if err := json.Unmarshal(answer, &n); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "imported: %s\n", n)
+	fmt.Fprintf(c.stdout, "imported, or there already: %s\n", n)
 	if len(n.Unsupported) > 0 {
 		fmt.Fprintf(c.stderr, "ringmq: not imported: %s; accounts come in a later version\n", strings.Join(n.Unsupported, ", "))
 	}

@@ -29,6 +29,9 @@ func (q *Queue) Paid(size uint32) {
 	q.owedBytes -= int64(size)
 }
 
+// Owed is how many of those there are.
+func (q *Queue) Owed() int { return q.owed }
+
 // refuses decides whether a full queue turns a message away. Consumers get
 // their chance first: what they can take does not count.
 func (q *Queue) refuses(now int64) bool {

@@ -280,7 +280,9 @@ func (ch *channel) got(q *queue.Queue, g queue.Got, ok, noAck bool) {
 	})
 	head := g.Message.Head()
 	if g.Count > 0 {
-		head = ch.c.lp.headWith(head, 0, queue.DeliverFlags(0).WithCount(g.Count))
+		if with := ch.c.lp.headWith(head, 0, queue.DeliverFlags(0).WithCount(g.Count)); len(with)+amqp091.FrameOverhead <= int(ch.c.frameMax) {
+			head = with
+		}
 	}
 	ch.c.writeContent(ch.id, g.Message, head)
 	if noAck {

@@ -216,7 +216,7 @@ func (ch *channel) deleteQueue(args []byte) {
 		switch {
 		case ifUnused && q.Consumers() > 0:
 			refused = core.Refuse(core.PreconditionFailed, "queue '%s' in vhost '%s' in use", name, v.Name)
-		case ifEmpty && q.Ready() > 0:
+		case ifEmpty && q.Ready()+q.Owed() > 0:
 			refused = core.Refuse(core.PreconditionFailed, "queue '%s' in vhost '%s' not empty", name, v.Name)
 		default:
 			n = at.DeleteQueue(q)

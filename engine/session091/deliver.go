@@ -57,7 +57,10 @@ func (k *consumer) Deliver(seq uint64, m *core.Message, f queue.DeliverFlags) {
 	}
 	head := m.Head()
 	if f.Extra() {
-		head = ch.c.lp.headWith(head, seq, f)
+		// A header frame cannot be split: what does not fit goes without.
+		if with := ch.c.lp.headWith(head, seq, f); len(with)+amqp091.FrameOverhead <= int(ch.c.frameMax) {
+			head = with
+		}
 	}
 	ch.c.writeDeliver(k.prefix, tag, f&queue.Redelivered != 0, m, head, ch.id)
 	if f&queue.Owned != 0 {

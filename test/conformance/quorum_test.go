@@ -247,7 +247,7 @@ func TestQuorumRestart(t *testing.T) {
 // TestDeadLetterAtLeastOnce: DLX-08. A dead letter that its target refuses is kept and offered again.
 func TestDeadLetterAtLeastOnce(t *testing.T) {
 	harness.ForEachBackendAlone(t, harness.Options{}, func(t *testing.T, b *harness.Broker) {
-		_, ch := dialGo(t, b)
+		conn, ch := dialGo(t, b)
 		all(t, declare(ch, "source", true, false, false, quorum("x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish",
 			"x-max-length", int32(100), "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "target")))
 		put(t, ch, "source", "0") // no target yet
@@ -256,6 +256,12 @@ func TestDeadLetterAtLeastOnce(t *testing.T) {
 		for n := 1; n < 4; n++ {
 			put(t, ch, "source", fmt.Sprint(n))
 			all(t, take(t, ch, "source").Reject(false))
+		}
+		if err := each(t, conn, func(ch *amqp.Channel) error {
+			_, err := ch.QueueDelete("source", false, true, false)
+			return err
+		}); !isCode(err, 406) {
+			t.Errorf("a queue whose dead letters nobody takes counts as empty: %v", err)
 		}
 		seen := map[string]bool{}
 		for end := time.Now().Add(30 * time.Second); len(seen) < 4; {
@@ -267,6 +273,50 @@ func TestDeadLetterAtLeastOnce(t *testing.T) {
 			} else if ok {
 				seen[string(d.Body)] = true
 			}
+		}
+	})
+}
+
+// TestDeadLetterFullTarget: DLX-08. A target that is full gets its dead letters when it has room, and those of nobody
+// else wait or come twice for it.
+func TestDeadLetterFullTarget(t *testing.T) {
+	const count = 600 // more than are offered at a time
+	harness.ForEachBackendAlone(t, harness.Options{}, func(t *testing.T, b *harness.Broker) {
+		_, ch := dialGo(t, b)
+		surely := func(exchange, key string) amqp.Table {
+			return quorum("x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish", "x-max-length", int32(10*count),
+				"x-message-ttl", int32(1), "x-dead-letter-exchange", exchange, "x-dead-letter-routing-key", key)
+		}
+		full := amqp.Table{"x-max-length": int32(1), "x-overflow": "reject-publish"}
+		all(t, declare(ch, "full", true, false, false, full), declare(ch, "good", true, false, false, nil), declare(ch, "other", true, false, false, full),
+			ch.ExchangeDeclare("both", "fanout", true, false, false, false, nil), ch.QueueBind("full", "", "both", false, nil), ch.QueueBind("good", "", "both", false, nil),
+			declare(ch, "source", true, false, false, surely("both", "")), declare(ch, "second", true, false, false, surely("", "other")))
+		put(t, ch, "full", "stays")
+		put(t, ch, "other", "goes")
+		for n := range count {
+			all(t, ch.PublishWithContext(context.Background(), "", "source", false, false, amqp.Publishing{Body: fmt.Append(nil, n)}))
+		}
+		for n := range 3 {
+			put(t, ch, "second", fmt.Sprint(n))
+		}
+		// All have gone round several times when the three have come, one by one, through a queue that holds one.
+		for got := 0; got < 4; {
+			if _, ok, err := ch.Get("other", true); err != nil {
+				t.Fatal(err)
+			} else if ok {
+				got++
+			}
+		}
+		q := must[amqp.Queue](t)(ch.QueueDeclarePassive("good", true, false, false, false, nil))
+		if q.Messages != count {
+			t.Errorf("%d messages in the good queue, want %d", q.Messages, count)
+		}
+		from := must[<-chan amqp.Delivery](t)(ch.Consume("full", "", true, false, false, false, nil))
+		for range count + 1 {
+			await(t, "a dead letter", from)
+		}
+		if q = must[amqp.Queue](t)(ch.QueueDeclarePassive("good", true, false, false, false, nil)); q.Messages != count {
+			t.Errorf("%d messages in the good queue at the end, want %d", q.Messages, count)
 		}
 	})
 }
