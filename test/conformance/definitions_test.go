@@ -41,7 +41,7 @@ func TestDefinitionsFile(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "exported.json")
 		b.Ctl(t, "export_definitions", out)
 		copied := harness.Start(t, harness.Options{Backend: b.Backend})
-		if got := copied.Ctl(t, "import_definitions", out); !strings.HasPrefix(got, "imported: ") {
+		if got := copied.Ctl(t, "import_definitions", out); !strings.HasPrefix(got, "imported, or there already: ") {
 			t.Error(got)
 		}
 		useDefinitions(t, copied)
@@ -97,7 +97,7 @@ func useDefinitions(t *testing.T, b *harness.Broker) {
 	for line := range strings.Lines(b.Ctl(t, "queue", "list")) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
-	for _, want := range []string{"/ defs.lost 0 0 0 0 classic -", "/ defs.quorum 0 0 0 0 quorum -"} {
+	for _, want := range []string{"/ defs.lost 0 0 0 0 classic - o", "/ defs.quorum 0 0 0 0 quorum - o"} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("no %q in %q", want, lines)
 		}
