@@ -144,6 +144,25 @@ func (q *Queue) RecoverDeliveries(seq uint64, deliveries uint16) {
 	}
 }
 
+// recovered makes the directory and the tail agree, whatever was taken out, and returns
+// how many chunks there are.
+func (f *fifo) recovered() (n uint64) {
+	for len(f.chunks) > 0 && f.chunks[len(f.chunks)-1] == nil {
+		f.chunks = f.chunks[:len(f.chunks)-1]
+	}
+	if f.live == 0 {
+		f.chunks = f.chunks[:0]
+		f.base = f.tail
+		return 0
+	}
+	f.dropLeading()
+	n = (f.tail - f.base + chunkMask) >> chunkShift
+	for uint64(len(f.chunks)) < n {
+		f.chunks = append(f.chunks, nil)
+	}
+	return n
+}
+
 // RecoverEnd makes the queue ready to run.
 func (q *Queue) RecoverEnd() {
 	if q.stream != nil {
@@ -151,21 +170,9 @@ func (q *Queue) RecoverEnd() {
 		return
 	}
 	f := &q.order
-	// The directory and the tail must agree, whatever was taken out.
-	for len(f.chunks) > 0 && f.chunks[len(f.chunks)-1] == nil {
-		f.chunks = f.chunks[:len(f.chunks)-1]
-	}
-	if f.live == 0 {
-		f.chunks = f.chunks[:0]
-		f.base = f.tail
-	} else {
-		f.dropLeading()
+	if n := f.recovered(); n > 0 {
 		// The next message begins a chunk of its own: what follows in the last
 		// one are gaps.
-		n := (f.tail - f.base + chunkMask) >> chunkShift
-		for uint64(len(f.chunks)) < n {
-			f.chunks = append(f.chunks, nil)
-		}
 		f.tail = f.base + n<<chunkShift
 	}
 	f.head = f.base

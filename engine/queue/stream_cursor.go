@@ -100,23 +100,10 @@ func (f *fifo) since(ms int64) uint64 {
 // in the middle of a chunk if need be.
 func (q *Queue) recoverStream() {
 	f, s := &q.order, q.stream
-	for len(f.chunks) > 0 && f.chunks[len(f.chunks)-1] == nil {
-		f.chunks = f.chunks[:len(f.chunks)-1]
-	}
-	if f.live == 0 {
-		f.chunks = f.chunks[:0]
-		f.base = f.tail
-	} else {
-		f.dropLeading()
-		n := (f.tail - f.base + chunkMask) >> chunkShift
-		for uint64(len(f.chunks)) < n {
-			f.chunks = append(f.chunks, nil)
-		}
-		if f.chunks[n-1] == nil && (f.tail-f.base)&chunkMask != 0 {
-			c := newChunk(q.host.Arena())
-			c.entries = [chunkEntries]entry{}
-			f.chunks[n-1] = c
-		}
+	if n := f.recovered(); n > 0 && f.chunks[n-1] == nil && (f.tail-f.base)&chunkMask != 0 {
+		c := newChunk(q.host.Arena())
+		c.entries = [chunkEntries]entry{}
+		f.chunks[n-1] = c
 	}
 	f.head = f.base
 	s.safe, s.hotFrom, s.tailSeen = f.tail, f.tail, f.tail
